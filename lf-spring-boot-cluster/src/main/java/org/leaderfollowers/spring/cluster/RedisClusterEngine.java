@@ -88,11 +88,13 @@ final class RedisClusterEngine implements ClusterEngine {
 
 	/**
 	 * Removes the nodes whose leases have expired, and values of another type that are in
-	 * the place of all nodes. Returns the time and what shows that this is the answer.
+	 * the place of all nodes: from these, this node cannot be removed, which is added
+	 * again. Returns the time and what shows that this is the answer.
 	 */
 	private static final byte[] RENEW = bytes("""
-			for i, expected in ipairs({'zset', 'hash'}) do
-			  if redis.call('TYPE', KEYS[i]).ok ~= expected then
+			for i, remove in ipairs({'ZREM', 'HDEL'}) do
+			  local removed = redis.pcall(remove, KEYS[i], ARGV[1])
+			  if type(removed) == 'table' and string.find(removed.err, 'WRONGTYPE', 1, true) then
 			    redis.call('DEL', KEYS[i])
 			  end
 			end

@@ -1,13 +1,20 @@
 package org.leaderfollowers.spring.cluster;
 
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
 
 import io.lettuce.core.RedisFuture;
 import io.lettuce.core.ScriptOutputType;
@@ -22,6 +29,7 @@ import org.springframework.data.redis.connection.DefaultMessage;
 import org.springframework.data.redis.connection.MessageListener;
 import org.springframework.data.redis.connection.RedisConnection;
 import org.springframework.data.redis.connection.RedisConnectionFactory;
+import org.springframework.data.redis.connection.RedisStandaloneConfiguration;
 import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
 
 import static org.assertj.core.api.Assertions.assertThat;
@@ -40,9 +48,24 @@ class RedisClusterEngineTests extends AbstractClusterEngineTests {
 
 	private static RedisServer redis;
 
+	/** With a user that may do what the guide says, and nothing else. */
 	@BeforeAll
-	static void startRedis() {
-		redis = new RedisServer().start();
+	static void startRedis() throws IOException {
+		List<String> options = new ArrayList<>(List.of("--user", "node", "on", ">secret", "~lf:{*}:*", "&lf:{*}:*"));
+		commandsOfTheGuide().map((command) -> "+" + command).forEach(options::add);
+		redis = new RedisServer().start(options.toArray(String[]::new));
+	}
+
+	private static Stream<String> commandsOfTheGuide() throws IOException {
+		String sentence = Files.readAllLines(Path.of("../docs/src/docs/asciidoc/cluster.adoc"))
+			.stream()
+			.filter((line) -> line.startsWith("A user of Redis with an access list needs the commands"))
+			.findFirst()
+			.orElseThrow();
+		return Pattern.compile("`([A-Z]+)`")
+			.matcher(sentence)
+			.results()
+			.map((match) -> match.group(1).toLowerCase(Locale.ROOT));
 	}
 
 	@AfterAll
@@ -54,7 +77,10 @@ class RedisClusterEngineTests extends AbstractClusterEngineTests {
 
 	@Override
 	ClusterEngine create(int index, String cluster) {
-		return engine(redis.port(), cluster);
+		RedisStandaloneConfiguration server = new RedisStandaloneConfiguration("127.0.0.1", redis.port());
+		server.setUsername("node");
+		server.setPassword("secret");
+		return new RedisClusterEngine(RedisConnections.forEngine(new LettuceConnectionFactory(server)), cluster);
 	}
 
 	private static ClusterEngine engine(int port, String cluster) {
