@@ -23,6 +23,9 @@ final class MemorySessionDirectory implements SessionDirectory {
 
 	private final Clock clock;
 
+	/** The greatest epoch so far. */
+	private long latestEpoch;
+
 	MemorySessionDirectory(Clock clock) {
 		this.clock = clock;
 	}
@@ -48,12 +51,20 @@ final class MemorySessionDirectory implements SessionDirectory {
 	@Override
 	public CompletableFuture<SessionEntry> claim(SessionClaim claim) {
 		try {
-			return CompletableFuture.completedFuture(this.entries.compute(claim.name(),
-					(name, previous) -> SessionEntry.next(previous, previous != null, claim, this.clock.instant())));
+			return CompletableFuture
+				.completedFuture(this.entries.compute(claim.name(), (name, previous) -> next(previous, claim)));
 		}
 		catch (SessionContestedException ex) {
 			return CompletableFuture.failedFuture(ex);
 		}
+	}
+
+	/** The clock may go back, and two logins may come at the same time. */
+	private synchronized SessionEntry next(@Nullable SessionEntry previous, SessionClaim claim) {
+		SessionEntry next = SessionEntry.next(previous, previous != null, claim, this.latestEpoch,
+				this.clock.instant());
+		this.latestEpoch = next.epoch();
+		return next;
 	}
 
 	@Override

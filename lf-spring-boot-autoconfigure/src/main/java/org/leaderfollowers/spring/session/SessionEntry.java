@@ -50,20 +50,24 @@ public record SessionEntry(String name, String node, String server, long epoch, 
 	/**
 	 * Creates the entry of a new connection.
 	 * <p>
-	 * The epoch is the time in microseconds, or one more than the previous epoch if that
-	 * is not less: a hybrid logical clock (Kulkarni et al., 2014). So it also grows after
-	 * an entry was removed or lost, and of two entries that were made on both sides of a
-	 * partition, the later login has the higher one, as far as the clocks agree.
+	 * The epoch is the time in microseconds, or one more than the previous and the latest
+	 * epoch if one of these is not less: a hybrid logical clock (Kulkarni et al., 2014).
+	 * So it also grows after an entry was removed or lost, and of two entries that were
+	 * made on both sides of a partition, the later login has the higher one, as far as
+	 * the clocks agree.
 	 * @param previous the current entry of the name, or {@code null} if there is none
 	 * @param isHeld whether the node of the previous entry is alive, so that this is a
 	 * takeover
 	 * @param claim who wants the name
-	 * @param now the current time. Two claims of one node must not have the same
+	 * @param latestEpoch the greatest epoch that the node has given before, for any name,
+	 * or 0. Two entries of one node never have the same
+	 * @param now the current time
 	 * @return the new entry
 	 * @throws SessionContestedException if the name was taken over too often
 	 */
-	public static SessionEntry next(@Nullable SessionEntry previous, boolean isHeld, SessionClaim claim, Instant now) {
-		long epoch = ChronoUnit.MICROS.between(Instant.EPOCH, now);
+	public static SessionEntry next(@Nullable SessionEntry previous, boolean isHeld, SessionClaim claim,
+			long latestEpoch, Instant now) {
+		long epoch = Math.max(ChronoUnit.MICROS.between(Instant.EPOCH, now), latestEpoch + 1);
 		if (previous == null) {
 			return new SessionEntry(claim.name(), claim.node(), claim.server(), epoch, now, 0, now);
 		}

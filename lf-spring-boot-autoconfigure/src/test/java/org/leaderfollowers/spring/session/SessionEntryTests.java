@@ -6,6 +6,7 @@ import java.time.Instant;
 import java.time.ZoneOffset;
 import java.util.concurrent.ExecutionException;
 
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
 import static org.assertj.core.api.Assertions.assertThat;
@@ -25,65 +26,75 @@ class SessionEntryTests {
 		return new SessionClaim("4711", node, "default", 2, PERIOD);
 	}
 
+	private static SessionEntry next(@Nullable SessionEntry previous, boolean isHeld, SessionClaim claim, Instant now) {
+		return SessionEntry.next(previous, isHeld, claim, 0, now);
+	}
+
+	@Test
+	void theEpochIsGreaterThanTheLatestOneOfTheNode() {
+		SessionEntry entry = SessionEntry.next(null, false, claim("a"), 2_000_000_000, NOW);
+		assertThat(entry.epoch()).isEqualTo(2_000_000_001);
+		assertThat(entry.since()).isEqualTo(NOW);
+	}
+
 	@Test
 	void theEpochIsTheTimeAndGrowsWithEachLogin() {
-		SessionEntry first = SessionEntry.next(null, false, claim("a"), NOW);
+		SessionEntry first = next(null, false, claim("a"), NOW);
 		assertThat(first.epoch()).isEqualTo(1_000_000_000);
-		SessionEntry second = SessionEntry.next(first, true, claim("b"), NOW);
+		SessionEntry second = next(first, true, claim("b"), NOW);
 		assertThat(second.epoch()).isEqualTo(1_000_000_001);
-		SessionEntry clockSetBack = SessionEntry.next(second, true, claim("c"), NOW.minusSeconds(500));
+		SessionEntry clockSetBack = next(second, true, claim("c"), NOW.minusSeconds(500));
 		assertThat(clockSetBack.epoch()).isEqualTo(1_000_000_002);
-		SessionEntry later = SessionEntry.next(clockSetBack, true, claim("a"), NOW.plusSeconds(500));
+		SessionEntry later = next(clockSetBack, true, claim("a"), NOW.plusSeconds(500));
 		assertThat(later.epoch()).isEqualTo(1_500_000_000);
 	}
 
 	@Test
 	void anEntryAfterOneThatWasForgottenHasAHigherEpoch() {
-		SessionEntry forgotten = SessionEntry.next(null, false, claim("a"), NOW);
-		SessionEntry next = SessionEntry.next(null, false, claim("b"), NOW.plusMillis(1));
+		SessionEntry forgotten = next(null, false, claim("a"), NOW);
+		SessionEntry next = next(null, false, claim("b"), NOW.plusMillis(1));
 		assertThat(next.prevailsOver(forgotten)).isTrue();
 		assertThat(forgotten.prevailsOver(next)).isFalse();
 	}
 
 	@Test
 	void allNodesAgreeWhichOfTwoEqualEpochsPrevails() {
-		SessionEntry a = SessionEntry.next(null, false, claim("a"), NOW);
-		SessionEntry b = SessionEntry.next(null, false, claim("b"), NOW);
+		SessionEntry a = next(null, false, claim("a"), NOW);
+		SessionEntry b = next(null, false, claim("b"), NOW);
 		assertThat(b.prevailsOver(a)).isTrue();
 		assertThat(a.prevailsOver(b)).isFalse();
 		assertThat(a.prevailsOver(a)).isFalse();
 		assertThat(a.isSameSession(b)).isFalse();
 		assertThat(a.isSameSession(null)).isFalse();
-		assertThat(a
-			.isSameSession(SessionEntry.next(null, false, new SessionClaim("4712", "a", "default", 2, PERIOD), NOW)))
+		assertThat(a.isSameSession(next(null, false, new SessionClaim("4712", "a", "default", 2, PERIOD), NOW)))
 			.isFalse();
-		assertThat(a.isSameSession(SessionEntry.next(null, false, claim("a"), NOW))).isTrue();
+		assertThat(a.isSameSession(next(null, false, claim("a"), NOW))).isTrue();
 	}
 
 	@Test
 	void aNameThatIsTakenOverTooOftenStaysWithItsHolder() {
-		SessionEntry first = SessionEntry.next(null, false, claim("a"), NOW);
-		SessionEntry second = SessionEntry.next(first, true, claim("b"), NOW.plusSeconds(1));
-		SessionEntry third = SessionEntry.next(second, true, claim("a"), NOW.plusSeconds(2));
+		SessionEntry first = next(null, false, claim("a"), NOW);
+		SessionEntry second = next(first, true, claim("b"), NOW.plusSeconds(1));
+		SessionEntry third = next(second, true, claim("a"), NOW.plusSeconds(2));
 		assertThat(third.takeovers()).isEqualTo(2);
 		assertThatExceptionOfType(SessionContestedException.class)
-			.isThrownBy(() -> SessionEntry.next(third, true, claim("b"), NOW.plusSeconds(59)))
+			.isThrownBy(() -> next(third, true, claim("b"), NOW.plusSeconds(59)))
 			.withMessageContaining("'4711' was taken over 2 times within PT1M")
 			.withMessageContaining("lf.sessions.max-takeovers");
-		SessionEntry afterwards = SessionEntry.next(third, true, claim("b"), NOW.plusSeconds(60));
+		SessionEntry afterwards = next(third, true, claim("b"), NOW.plusSeconds(60));
 		assertThat(afterwards.takeovers()).isEqualTo(1);
 		assertThat(afterwards.takeoversSince()).isEqualTo(NOW.plusSeconds(60));
-		SessionEntry clockSetBack = SessionEntry.next(third, true, claim("b"), NOW.minusSeconds(60));
+		SessionEntry clockSetBack = next(third, true, claim("b"), NOW.minusSeconds(60));
 		assertThat(clockSetBack.takeovers()).isEqualTo(1);
-		SessionEntry ofANodeThatHasGone = SessionEntry.next(third, false, claim("b"), NOW.plusSeconds(3));
+		SessionEntry ofANodeThatHasGone = next(third, false, claim("b"), NOW.plusSeconds(3));
 		assertThat(ofANodeThatHasGone.takeovers()).isEqualTo(2);
 	}
 
 	@Test
 	void theNameOfANodeThatHasGoneIsNoTakeover() {
-		SessionEntry entry = SessionEntry.next(null, false, claim("a"), NOW);
+		SessionEntry entry = next(null, false, claim("a"), NOW);
 		for (int i = 1; i <= 10; i++) {
-			entry = SessionEntry.next(entry, false, claim("b" + i), NOW.plusSeconds(i));
+			entry = next(entry, false, claim("b" + i), NOW.plusSeconds(i));
 		}
 		assertThat(entry.takeovers()).isZero();
 	}

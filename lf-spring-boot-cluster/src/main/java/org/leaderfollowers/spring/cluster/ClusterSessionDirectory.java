@@ -4,7 +4,6 @@ import java.nio.ByteBuffer;
 import java.nio.charset.Charset;
 import java.time.Duration;
 import java.time.Instant;
-import java.time.temporal.ChronoUnit;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
@@ -360,8 +359,8 @@ final class ClusterSessionDirectory implements SessionDirectory, ClusterEngine.R
 	 * although two claims may begin with the same previous entry.
 	 */
 	private synchronized SessionEntry next(@Nullable SessionEntry previous, boolean held, SessionClaim claim) {
-		long micros = Math.max(this.latestEpoch + 1, TimeUnit.MILLISECONDS.toMicros(this.nodes.engineMillis()));
-		SessionEntry next = SessionEntry.next(previous, held, claim, Instant.EPOCH.plus(micros, ChronoUnit.MICROS));
+		SessionEntry next = SessionEntry.next(previous, held, claim, this.latestEpoch,
+				Instant.ofEpochMilli(this.nodes.engineMillis()));
 		this.latestEpoch = next.epoch();
 		return next;
 	}
