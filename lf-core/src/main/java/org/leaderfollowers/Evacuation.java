@@ -122,6 +122,8 @@ final class Evacuation implements EngineEventHandler {
 		Iterator<TcpConnection> connections = this.rest;
 		if (connections == null) {
 			connections = this.context.registry().all().iterator();
+			// First: if the group fails, the next attempt looks when it was told.
+			this.toldNanos = nanoTime();
 			this.rest = connections;
 		}
 		else if (nanoTime() - (this.toldNanos + current.pauseNanos()) < 0) {

@@ -454,8 +454,7 @@ public final class TcpClient implements AutoCloseable {
 			ConnectionContext.Limits limits = limits(this.framing, false);
 			ConnectionTimeouts timeouts = new ConnectionTimeouts(0, Arguments.nanos(this.messageTimeout),
 					Arguments.nanos(this.writeTimeout), Arguments.nanos(this.connectTimeout), 0, 0, 0, 0);
-			MessageHandler application = (this.handler != null) ? this.handler : (connection, message) -> {
-			};
+			MessageHandler application = (this.handler != null) ? this.handler : new NoHandler();
 			LeaderFollowersPool pool = this.pool;
 			String name = this.name;
 			List<InetSocketAddress> addresses = List.copyOf(this.addresses);
@@ -463,6 +462,15 @@ public final class TcpClient implements AutoCloseable {
 			ClientCounters counters = new ClientCounters(pool.handleSets().count());
 			return new TcpClient(() -> new ClientLifecycle(pool, name, addresses, framing, application, options, limits,
 					timeouts, counters), tls);
+		}
+
+	}
+
+	/** Ignores messages that are not replies. Log lines name it. */
+	private static final class NoHandler implements MessageHandler {
+
+		@Override
+		public void onMessage(Connection connection, ByteBuffer message) {
 		}
 
 	}
