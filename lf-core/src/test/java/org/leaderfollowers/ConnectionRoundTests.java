@@ -1832,6 +1832,26 @@ class ConnectionRoundTests {
 		assertThat(reason()).isEqualTo(CloseReason.MESSAGE_TIMEOUT);
 	}
 
+	/** Otherwise, a peer that reads in drips would delay the end of its server. */
+	@ParameterizedTest
+	@EnumSource(Begun.class)
+	void lastMessageOfADrainHasNoMoreTimeAlthoughItsPeerReads(Begun begun) throws IOException {
+		this.builder.messageTimeout(TIMEOUT)
+			.maxMessageSize(100)
+			.skipOversizedMessages(true)
+			.writeTimeout(Duration.ZERO)
+			.maxOutboundSize(3000);
+		stallByOutput(begun);
+		long deadline = this.connection.messageDeadline;
+		assertThat(deadline).isNotEqualTo(EngineEventHandler.NO_DEADLINE);
+		this.connection.watch().drained = new DrainedInput(0);
+		this.clock.advance(TIMEOUT.dividedBy(2));
+		read(100);
+		look();
+		assertThat(reason()).isNull();
+		assertThat(this.connection.messageDeadline).isLessThanOrEqualTo(deadline);
+	}
+
 	/** It could otherwise keep the beginning of a message without end. */
 	@ParameterizedTest
 	@EnumSource(Begun.class)
@@ -3076,6 +3096,7 @@ class ConnectionRoundTests {
 		long partial = this.connection.partial.capacity();
 		begin("2\n" + "3".repeat(100));
 		assertThat(reason()).isEqualTo(CloseReason.OVERLOADED);
+		assertThat(this.connection.partial).as("has the memory of the message that is being handled").isNull();
 		finish(this.me);
 		assertThat(lead()).isTrue();
 		round();
