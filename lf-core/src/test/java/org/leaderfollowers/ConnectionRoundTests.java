@@ -7,7 +7,9 @@ import java.nio.ByteBuffer;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.SocketChannel;
 import java.time.Duration;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Deque;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
@@ -3102,6 +3104,27 @@ class ConnectionRoundTests {
 		round();
 		assertThat(this.seen).containsExactly("close OVERLOADED");
 		assertThat(this.memory.used()).isEqualTo(used - partial);
+	}
+
+	@Test
+	void memoryOfAHeldReplyThatTheFramingRefusesIsReleased() throws IOException {
+		open();
+		Deque<ByteBuffer> frames = new ArrayDeque<>();
+		assertThatIllegalArgumentException()
+			.isThrownBy(() -> this.connection.outbound.hold(Engine.bytes("two\nlines"), 0, frames));
+		assertThat(frames).isEmpty();
+		assertThat(this.memory.used()).isZero();
+	}
+
+	@Test
+	void memoryOfAHeldReplyThatCannotBeWrittenIsReleased() throws IOException {
+		open();
+		ByteBuffer frame = this.connection.outbound.hold(Engine.bytes("reply"), 0, new ArrayDeque<>());
+		assertThat(this.memory.used()).isPositive();
+		this.transport.failure = new IOException("made for the test");
+		this.connection.outbound.sendHeld(frame);
+		assertThat(reason()).isEqualTo(CloseReason.IO_ERROR);
+		assertThat(this.memory.used()).isZero();
 	}
 
 	private void exhaustMemory() {

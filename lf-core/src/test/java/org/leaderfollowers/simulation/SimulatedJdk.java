@@ -75,6 +75,12 @@ public final class SimulatedJdk {
 		return ThreadLocalRandom.current();
 	}
 
+	/** Not chosen, so that the steps do not depend on it. */
+	public static long nextLong(ThreadLocalRandom random) {
+		SimulatedThread self = self();
+		return (self != null) ? self.simulator().seed() : random.nextLong();
+	}
+
 	public static long nextLong(ThreadLocalRandom random, long bound) {
 		SimulatedThread self = self();
 		return (self != null) ? self.simulator().choose((int) Math.min(bound, Integer.MAX_VALUE))
