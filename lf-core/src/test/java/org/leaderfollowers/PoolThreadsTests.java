@@ -214,6 +214,18 @@ class PoolThreadsTests {
 		assertThat(refused.countAtEnd).isZero();
 	}
 
+	/** Until then, it relies on the new thread. */
+	@Test
+	void aBoundLeaderLooksAgainIfAThreadCouldNotBeStarted() {
+		int noPriority = 0;
+		Pool refused = new Pool("refused", 1, noPriority);
+		refused.isShort = false;
+		HandleSet set = refused.heldByBound();
+		refused.threads.startMinimum();
+		assertThat(refused.threads.startFailures()).isOne();
+		assertThat(set.updates.isWaitedFor()).isFalse();
+	}
+
 	/** The last thread closes connections, whose handlers would find it. */
 	@Test
 	void aThreadOfThePoolEndsWithoutAnInterruptOfItsHandlers() {
@@ -599,6 +611,19 @@ class PoolThreadsTests {
 			});
 			handle.request(SelectableHandle.LOOK);
 			return handle.handleSet();
+		}
+
+		/**
+		 * The calling thread leads in the middle of a handler, has events for another
+		 * thread, and waits. Returns its set.
+		 */
+		HandleSet heldByBound() {
+			Participant leader = this.threads.join(Thread.currentThread());
+			assertThat(this.promotion.attend(leader)).isNotNull();
+			this.promotion.bound().leavesToOthers(leader, true);
+			HandleSet set = this.sets.get(0);
+			set.updates.beginWait();
+			return set;
 		}
 
 		@Override
