@@ -226,6 +226,17 @@ class PoolThreadsTests {
 		assertThat(set.updates.isWaitedFor()).isFalse();
 	}
 
+	/** Until then, it relies on the new thread. */
+	@Test
+	void aBoundLeaderLooksAgainIfANewThreadCannotJoin() {
+		this.pool.isShort = false;
+		HandleSet set = this.pool.heldByBound();
+		this.pool.isShort = true;
+		this.pool.threads.startMinimum();
+		Engine.eventually().until(() -> this.pool.ended.get() > 0);
+		assertThat(set.updates.isWaitedFor()).isFalse();
+	}
+
 	/** The last thread closes connections, whose handlers would find it. */
 	@Test
 	void aThreadOfThePoolEndsWithoutAnInterruptOfItsHandlers() {
