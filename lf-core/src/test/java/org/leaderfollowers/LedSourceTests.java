@@ -141,6 +141,30 @@ class LedSourceTests {
 		assertThat(this.source.wakeUps).isOne();
 	}
 
+	/** The leader may have to end a lease, or to retire, before the source is retried. */
+	@Test
+	void leaderPausesNoLongerThanItMayWait() {
+		List<Duration> pauses = new ArrayList<>();
+		LedSource failing = new LedSource("failing", 0, new TestClock() {
+
+			@Override
+			public void parkNanos(Object blocker, long nanos) {
+				pauses.add(Duration.ofNanos(nanos));
+			}
+
+		});
+		this.source.meanwhile = () -> {
+			throw new IllegalStateException("made for the test");
+		};
+		failing.use(this.source, (event) -> {
+		});
+		Duration wait = Duration.ofMillis(1);
+		while (pauses.isEmpty()) {
+			failing.await(this.clock.nanoTime() + wait.toNanos(), this.promotion);
+		}
+		assertThat(pauses).singleElement().satisfies((pause) -> assertThat(pause).isLessThanOrEqualTo(wait));
+	}
+
 	/** It was meant for a thread of the application that has joined. */
 	@Test
 	void interruptThatEndsAWaitIsKept() {
