@@ -1,8 +1,13 @@
 package org.leaderfollowers;
 
+import java.lang.reflect.Field;
+import java.nio.ByteBuffer;
+import java.nio.channels.Pipe;
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 
@@ -120,6 +125,57 @@ class PoolShutdownTests {
 		closing.get().start();
 		closing.get().join(Engine.DEADLINE.toMillis());
 		assertThat(closing.get().isAlive()).isFalse();
+	}
+
+	/** It is not counted any more when another thread reports its own end. */
+	@Test
+	void closeWaitsForTheLastThreadAfterAnInterrupt() throws Exception {
+		AtomicReference<PoolShutdown> shutdown = new AtomicReference<>();
+		CountDownLatch handles = new CountDownLatch(1);
+		CountDownLatch closes = new CountDownLatch(1);
+		CountDownLatch gate = new CountDownLatch(1);
+		LeaderFollowersPool pool = pool(1, () -> {
+			shutdown.get().threadEnded();
+			closes.countDown();
+			Engine.pass(gate);
+		});
+		Field field = LeaderFollowersPool.class.getDeclaredField("shutdown");
+		field.setAccessible(true);
+		shutdown.set((PoolShutdown) field.get(pool));
+		Thread closing = new Thread(() -> pool.close(Duration.ZERO));
+		closing.setDaemon(true);
+		Pipe pipe = Pipe.open();
+		try (Pipe.SourceChannel source = pipe.source(); Pipe.SinkChannel sink = pipe.sink()) {
+			source.configureBlocking(false);
+			pool.start();
+			pool.register(source, (handle, type) -> {
+				handles.countDown();
+				try {
+					new CountDownLatch(1).await();
+				}
+				catch (InterruptedException ex) {
+					// The handler ends.
+				}
+			}, EventType.READ);
+			sink.write(ByteBuffer.allocate(1));
+			Engine.pass(handles);
+			closing.start();
+			Engine.pass(closes);
+			Engine.eventually().until(() -> !closing.isAlive() || joins(closing));
+			assertThat(closing.isAlive()).as("the last thread still closes the handle set").isTrue();
+		}
+		finally {
+			gate.countDown();
+		}
+		closing.join(Engine.DEADLINE.toMillis());
+		assertThat(closing.isAlive()).isFalse();
+	}
+
+	/** Whether the thread waits for the end of another one. */
+	private static boolean joins(Thread thread) {
+		return Arrays.stream(thread.getStackTrace())
+			.anyMatch((frame) -> frame.getClassName().equals(Thread.class.getName())
+					&& frame.getMethodName().equals("join"));
 	}
 
 	/**
