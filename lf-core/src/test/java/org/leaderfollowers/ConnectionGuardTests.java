@@ -159,18 +159,7 @@ class ConnectionGuardTests {
 	void aPermitIsReturnedAlthoughItsConnectionCannotBeCountedOut() throws IOException {
 		TcpServer.Builder builder = guarded();
 		ConnectionContext own = builder.build().life.context();
-		ServerTls tls = ServerTls.of(Certificates.server());
-		HandshakeGate gate = new HandshakeGate(tls, own.clock(), own.warnings(), () -> {
-		});
-		TlsGenerations generations = new TlsGenerations(tls, own.memory(), gate, new TreeMap<>() {
-
-			@Override
-			public Integer computeIfPresent(Integer key,
-					BiFunction<? super Integer, ? super Integer, ? extends Integer> change) {
-				throw new OutOfMemoryError("injected");
-			}
-
-		});
+		TlsGenerations generations = withoutMemory(own);
 		ConnectionRegistry registry = new ConnectionRegistry(() -> {
 		}, new ConcurrentHashMap<>() {
 
@@ -192,6 +181,22 @@ class ConnectionGuardTests {
 		}
 		assertThat(this.permits.asked).hasSize(1);
 		assertThat(this.permits.current).hasValue(0);
+	}
+
+	/** Counts no connection out. */
+	private static TlsGenerations withoutMemory(ConnectionContext own) {
+		ServerTls tls = ServerTls.of(Certificates.server());
+		HandshakeGate gate = new HandshakeGate(tls, own.clock(), own.warnings(), () -> {
+		});
+		return new TlsGenerations(tls, own.memory(), gate, new TreeMap<>() {
+
+			@Override
+			public Integer computeIfPresent(Integer key,
+					BiFunction<? super Integer, ? super Integer, ? extends Integer> change) {
+				throw new OutOfMemoryError("injected");
+			}
+
+		});
 	}
 
 	private static ConnectionContext with(ConnectionContext own, ConnectionRegistry registry) {
@@ -222,6 +227,25 @@ class ConnectionGuardTests {
 		}
 		assertThat(this.permits.current).hasValue(0);
 		assertThat(context.registry().open()).isZero();
+	}
+
+	/** A drain would wait for it for ever. */
+	@Test
+	void aConnectionIsClosedAlthoughItsTransportCannotBeCountedOut() throws IOException {
+		ConnectionContext own = guarded().build().life.context();
+		TlsGenerations generations = withoutMemory(own);
+		ConnectionContext context = with(own, new ConnectionRegistry(() -> {
+		}), generations);
+		try (SocketChannel channel = SocketChannel.open()) {
+			InetSocketAddress remote = new InetSocketAddress(InetAddress.getLoopbackAddress(), 1);
+			TcpConnection connection = new TcpConnection(context, channel, generations.open(channel), null, remote);
+			connection.origin = new Permitted(this.permits.admit(remote), null);
+			context.registry().add(connection);
+			assertThatExceptionOfType(OutOfMemoryError.class)
+				.isThrownBy(() -> context.closed(connection, CloseReason.PEER));
+		}
+		assertThat(context.registry().open()).isZero();
+		assertThat(this.permits.current).hasValue(0);
 	}
 
 	@Test
