@@ -27,7 +27,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 /** Tests for {@link ClientLimiter}, with a log that nobody reads. */
 class ClientLimiterTests {
 
-	private final AtomicLong clock = new AtomicLong();
+	/** Far from 0, as the clock of a machine that has run for a while. */
+	private final AtomicLong clock = new AtomicLong(Duration.ofDays(1).toNanos());
 
 	private final ClientLimiter limiter = new ClientLimiter("default", false,
 			new ClientLimits(Map.of(Limit.MAX_CONNECTIONS, 1L), Action.SUSPEND), null,
@@ -84,6 +85,34 @@ class ClientLimiterTests {
 		});
 		assertThat(this.log.lines.get(0)).startsWith("Client 10.0.0.1");
 		assertThat(this.log.lines.get(1)).contains("more such client");
+	}
+
+	/** An attacker with many addresses would fill the log otherwise. */
+	@Test
+	void clientsThatExceedTheirLimitsSoonAfterALineShareTheNextOne() {
+		this.log.read.countDown();
+		exceed(1);
+		awaitLines(1);
+		awaitEndOfLogThread();
+		for (int client = 2; client < 5; client++) {
+			exceed(client);
+			awaitEndOfLogThread();
+		}
+		assertThat(this.log.lines).hasSize(1);
+		this.clock.addAndGet(Duration.ofSeconds(10).toNanos());
+		exceed(5);
+		awaitLines(2);
+		assertThat(this.log.lines.get(1)).startsWith("Client 10.0.0.5")
+			.endsWith("(3 more such clients since the last such line)");
+	}
+
+	private void awaitEndOfLogThread() {
+		Awaitility.await()
+			.atMost(Duration.ofMinutes(1))
+			.until(() -> Thread.getAllStackTraces()
+				.keySet()
+				.stream()
+				.noneMatch((thread) -> thread.getName().equals("lf-client-limits-log")));
 	}
 
 	private void pass() {
