@@ -5,7 +5,9 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.LongSupplier;
 import java.util.stream.Collectors;
 
 import org.awaitility.Awaitility;
@@ -55,6 +57,24 @@ class SuspensionTimerTests {
 		assertThat(started).hasSize(1);
 		limiters.close();
 		Awaitility.await().atMost(Duration.ofSeconds(60)).until(() -> started.stream().noneMatch(Thread::isAlive));
+	}
+
+	/**
+	 * Otherwise the timer would keep the connection until the client has paid its debt.
+	 */
+	@Test
+	void aConnectionThatIsClosedIsNotKept() {
+		Connection connection = mock(Connection.class);
+		AtomicBoolean open = new AtomicBoolean(true);
+		given(connection.isOpen()).will((call) -> open.get());
+		given(connection.suspend()).willReturn(mock(Suspension.class));
+		LongSupplier aLongTime = () -> TimeUnit.HOURS.toNanos(1);
+		try (SuspensionTimer timer = new SuspensionTimer()) {
+			SuspensionTimer.Pause pause = timer.suspend(connection, TimeUnit.HOURS.toNanos(1), aLongTime);
+			assertThat(pause.isOver()).isFalse();
+			open.set(false);
+			Awaitility.await().atMost(Duration.ofSeconds(60)).until(pause::isOver);
+		}
 	}
 
 	private static Set<Thread> threads() {
