@@ -19,6 +19,7 @@ import org.leaderfollowers.spring.limit.ClientLimits.Action;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.mockito.BDDMockito.given;
+import static org.mockito.BDDMockito.then;
 import static org.mockito.Mockito.mock;
 
 @Timeout(300)
@@ -75,6 +76,23 @@ class SuspensionTimerTests {
 			open.set(false);
 			Awaitility.await().atMost(Duration.ofSeconds(60)).until(pause::isOver);
 		}
+	}
+
+	/** Nobody would end the thread. */
+	@Test
+	void aTimerThatWasClosedBeforeItsFirstUseStartsNoThread() {
+		Connection connection = mock(Connection.class);
+		Suspension suspension = mock(Suspension.class);
+		given(connection.isOpen()).willReturn(true);
+		given(connection.suspend()).willReturn(suspension);
+		SuspensionTimer timer = new SuspensionTimer();
+		timer.close();
+		Set<Thread> earlier = threads();
+		SuspensionTimer.Pause pause = timer.suspend(connection, TimeUnit.HOURS.toNanos(1),
+				() -> TimeUnit.HOURS.toNanos(1));
+		assertThat(pause.isOver()).isTrue();
+		then(suspension).should().resume();
+		assertThat(earlier).containsAll(threads());
 	}
 
 	private static Set<Thread> threads() {
