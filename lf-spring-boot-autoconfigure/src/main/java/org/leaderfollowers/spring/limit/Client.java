@@ -95,9 +95,10 @@ final class Client {
 		return (name.length() > LONGEST_NAME) ? name.substring(0, LONGEST_NAME) + "…" : name;
 	}
 
-	/** Adds a user. Called by the table only. */
-	void retain() {
+	/** Adds a user. Called by the table only. Returns this client. */
+	Client retain() {
 		this.references++;
+		return this;
 	}
 
 	/** Removes a user. Called by the table only. */

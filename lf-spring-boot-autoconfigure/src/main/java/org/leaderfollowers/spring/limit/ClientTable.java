@@ -157,25 +157,31 @@ final class ClientTable {
 	}
 
 	private @Nullable Client acquire(Object key, int level) {
-		if (!this.clients.containsKey(key)) {
-			forget(isFull(level) ? LOOKS_WHEN_FULL : LOOKS);
-		}
-		return this.clients.compute(key, (same, known) -> {
-			Client client = (known != null) ? known : create(key, level);
-			if (client != null) {
-				client.retain();
-			}
-			return client;
-		});
+		Client known = this.clients.computeIfPresent(key, (same, client) -> client.retain());
+		return (known != null) ? known : add(key, level);
 	}
 
-	private @Nullable Client create(Object key, int level) {
+	/** Another thread may add the same client. */
+	private @Nullable Client add(Object key, int level) {
+		forget(isFull(level) ? LOOKS_WHEN_FULL : LOOKS);
 		AtomicInteger count = this.counts.get(level);
-		if (count.incrementAndGet() > limit(level)) {
-			count.decrementAndGet();
-			return null;
+		boolean hasRoom = count.incrementAndGet() <= limit(level);
+		boolean isAdded = false;
+		try {
+			Client created = hasRoom ? new Client(key, level, share(level), this.nanoTime) : null;
+			Client client = this.clients.compute(key, (same, known) -> {
+				Client acquired = (known != null) ? known : created;
+				return (acquired != null) ? acquired.retain() : null;
+			});
+			isAdded = client != null && client == created;
+			return client;
 		}
-		return new Client(key, level, share(level), this.nanoTime);
+		finally {
+			// Memory may be too short for the client, or for its place in the map.
+			if (!isAdded) {
+				count.decrementAndGet();
+			}
+		}
 	}
 
 	private boolean isFull(int level) {

@@ -425,6 +425,56 @@ class ClientTableTests {
 		}
 	}
 
+	/** Many shortages would fill the table otherwise. */
+	@Test
+	void aClientThatCannotBeAddedIsNotCounted() {
+		AtomicInteger failures = new AtomicInteger();
+		record Name(int number, AtomicInteger failures) {
+
+			@Override
+			public int hashCode() {
+				return 1;
+			}
+
+			/**
+			 * The map compares equal hash codes by this, also after the client exists.
+			 */
+			@Override
+			public String toString() {
+				if (this.failures.getAndDecrement() == 1) {
+					throw new OutOfMemoryError("made for the test");
+				}
+				return "client " + this.number;
+			}
+
+		}
+		int names = 30;
+		ClientTable full = new ClientTable(names, 32, 64, this.clock::get);
+		int known = 20;
+		for (int i = 0; i < known; i++) {
+			assertThat(full.acquireKey(new Name(i, failures))).isNotNull();
+		}
+		Name last = new Name(known, failures);
+		int failed = 0;
+		for (int call = 1; full.clients() == known; call++) {
+			failures.set(call);
+			try {
+				full.acquireKey(last);
+			}
+			catch (OutOfMemoryError ex) {
+				failed++;
+			}
+			finally {
+				failures.set(0);
+			}
+		}
+		assertThat(failed).isPositive();
+		for (int i = known; i < names; i++) {
+			assertThat(full.acquireKey(new Name(i, failures))).as("client %d", i).isNotNull();
+		}
+		assertThat(full.clients()).isEqualTo(names);
+	}
+
 	@Test
 	void nothingIsSuspendedTwiceOrWhileTheServerDrains() {
 		try (ClientLimiters limiters = new ClientLimiters((connection) -> "4711", this.clock::get)) {
