@@ -56,9 +56,13 @@ record GradualShutdown(@Nullable CloseRate rate, Duration timeout) {
 		long lossesBefore = losses(servers);
 		Runnable ended = () -> {
 			if (left.decrementAndGet() == 0) {
-				logger.info(drained.get() ? complete(losses(servers) - lossesBefore)
-						: "Graceful shutdown aborted with one or more connections still open");
-				callback.run();
+				try {
+					logger.info(drained.get() ? complete(losses(servers) - lossesBefore)
+							: "Graceful shutdown aborted with one or more connections still open");
+				}
+				finally {
+					callback.run();
+				}
 			}
 		};
 		List<Runnable> later = new ArrayList<>();

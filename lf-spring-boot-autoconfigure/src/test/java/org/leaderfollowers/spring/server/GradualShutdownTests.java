@@ -41,6 +41,10 @@ import org.springframework.context.annotation.Configuration;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
+import static org.assertj.core.api.Assertions.catchThrowable;
+import static org.mockito.ArgumentMatchers.any;
+import static org.mockito.BDDMockito.given;
+import static org.mockito.Mockito.mock;
 
 /**
  * Tests for {@link GradualShutdown} and {@code lf.shutdown.close-rate}.
@@ -194,6 +198,22 @@ class GradualShutdownTests {
 				(name, task, otherwise) -> assertThatExceptionOfType(ArithmeticException.class).isThrownBy(task::run));
 		assertThat(ended).isTrue();
 		assertThat(output).contains("Graceful shutdown aborted").doesNotContain("Graceful shutdown complete");
+	}
+
+	/** Spring would wait for its timeout otherwise. */
+	@Test
+	void aShutdownWhoseEndCannotBeReportedEnds() {
+		IllegalStateException failure = new IllegalStateException("Made for the test");
+		TcpServer server = mock();
+		given(server.name()).willReturn("test");
+		given(server.drain(any())).willReturn(true);
+		ServerSnapshot before = server(new Guest()).snapshot();
+		given(server.snapshot()).willReturn(before).willThrow(failure);
+		AtomicBoolean ended = new AtomicBoolean();
+		new GradualShutdown(null, Duration.ofMinutes(2)).drain(List.of(ManagedServer.ofBean("server", server)),
+				() -> ended.set(true),
+				(name, task, otherwise) -> assertThat(catchThrowable(task::run)).isSameAs(failure));
+		assertThat(ended).isTrue();
 	}
 
 	@Test
