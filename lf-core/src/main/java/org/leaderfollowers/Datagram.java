@@ -227,15 +227,19 @@ final class Datagram extends EngineConnection {
 			}
 		}
 		while (!HOLDS.compareAndSet(this, current, current + 1));
+		boolean holds = false;
 		try {
 			this.receiver.suspended(this);
-			return true;
+			// It may have timed out since the look above, and would not do so again.
+			holds = this.closing == null;
 		}
-		catch (Throwable ex) {
-			// Usually because memory is short, and the caller gets no suspension.
-			resume();
-			throw ex;
+		finally {
+			if (!holds) {
+				// The caller gets no suspension, perhaps because memory is short.
+				resume();
+			}
 		}
+		return holds;
 	}
 
 	private void resume() {

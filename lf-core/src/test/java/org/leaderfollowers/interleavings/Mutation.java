@@ -222,17 +222,23 @@ public record Mutation(Class<?> type, String method, String description, Predica
 	}
 
 	/**
-	 * Another method is called instead of a static one.
+	 * Another method is called instead of a static one or one of an object.
 	 * @param type the class
 	 * @param method the method that calls
-	 * @param callee the name of the static method that is called no more
+	 * @param callee the name of the method that is called no more
 	 * @param owner the class of the other one
-	 * @param other its name; it is static, and has the same parameters and result
+	 * @param other its name; it is static, and has the same parameters and result. Before
+	 * them, it has a parameter of type {@code Object} for that object
 	 */
 	public static Mutation calledInstead(Class<?> type, String method, String callee, Class<?> owner, String other) {
 		return new Mutation(type, method, other + "() instead of " + callee + "()",
 				(code) -> forEach(code, callee, (instruction) -> {
 					MethodInsnNode call = (MethodInsnNode) instruction;
+					if (call.getOpcode() != Opcodes.INVOKESTATIC) {
+						call.setOpcode(Opcodes.INVOKESTATIC);
+						call.itf = false;
+						call.desc = "(" + Type.getDescriptor(Object.class) + call.desc.substring(1);
+					}
 					call.owner = Type.getInternalName(owner);
 					call.name = other;
 				}));
