@@ -1,6 +1,7 @@
 package org.leaderfollowers;
 
 import java.io.IOException;
+import java.lang.reflect.Field;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
@@ -11,6 +12,7 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -487,6 +489,42 @@ class ConnectionRoundTests {
 		assertThat(lead()).isTrue();
 		round();
 		assertThat(this.seen).containsExactly("error", "close IO_ERROR");
+	}
+
+	/**
+	 * Otherwise nobody may have the memory to close it, and later replies never leave.
+	 */
+	@Test
+	void connectionClosesAtOnceIfMemoryIsTooShortForTheRepliesThatFollow() throws Exception {
+		this.builder.maxInFlightPerConnection(2).replyOrder(ReplyOrder.ARRIVAL);
+		open();
+		Field unanswered = OrderedReplies.class.getDeclaredField("unanswered");
+		unanswered.setAccessible(true);
+		this.onMessage = () -> {
+			WindowedMessage message = Objects
+				.requireNonNull(WindowedMessage.current((WindowedConnection) this.connection));
+			try {
+				unanswered.set(message.window.replies, new ArrayDeque<>(List.of(message)) {
+
+					@Override
+					public WindowedMessage removeFirst() {
+						throw new OutOfMemoryError("made for the test");
+					}
+
+				});
+			}
+			catch (IllegalAccessException ex) {
+				throw new IllegalStateException(ex);
+			}
+		};
+		this.transport.receive("1\n");
+		own();
+		this.me.enter();
+		this.me.begin(this.connection.handle);
+		assertThat(this.connection.prepare(this.me)).isTrue();
+		assertThatExceptionOfType(OutOfMemoryError.class).isThrownBy(() -> this.connection.dispatch(this.me));
+		assertThat(this.channel.isOpen()).isFalse();
+		assertThat(((WindowedConnection) this.connection).isWorkedOn()).isFalse();
 	}
 
 	@Test

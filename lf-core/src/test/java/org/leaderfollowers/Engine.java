@@ -221,6 +221,15 @@ public final class Engine implements BeforeEachCallback, AfterEachCallback {
 		assertThat(snapshot.threads()).hasSizeBetween(snapshot.minThreads(), snapshot.maxThreads());
 	}
 
+	/** How many threads a pool keeps that were never started. */
+	public static int unstartedThreads(LeaderFollowersPool pool) {
+		int count = 0;
+		for (Thread thread : pool.threads.own()) {
+			count += (thread.getState() == Thread.State.NEW) ? 1 : 0;
+		}
+		return count;
+	}
+
 	static List<String> threadsOf(LeaderFollowersPool pool) {
 		return Thread.getAllStackTraces()
 			.keySet()

@@ -524,6 +524,49 @@ class PoolThreadsTests {
 		assertThat(waiting.leading()).isNull();
 	}
 
+	/** The other one goes on waiting, because the first one will read its reply. */
+	@Test
+	void ofTwoThreadsThatWaitForPlacesOneGivesUp() {
+		Pool pool = new Pool("test", 2, Thread.NORM_PRIORITY);
+		AtomicInteger arrived = new AtomicInteger();
+		AtomicInteger givenUp = new AtomicInteger();
+		AtomicInteger wrongRounds = new AtomicInteger();
+		pool.isShort = false;
+		pool.participation = (me) -> {
+			pool.promotion.leave(me);
+			pool.threads.startIfWanted();
+			for (int round = 0; round < 5000; round++) {
+				me.waitsForPlace = true;
+				meet(arrived, 6 * round + 2);
+				if (pool.threads.mustGiveUp(me, true)) {
+					givenUp.incrementAndGet();
+				}
+				meet(arrived, 6 * round + 4);
+				if (givenUp.get() != round + 1) {
+					wrongRounds.incrementAndGet();
+					givenUp.set(round + 1);
+				}
+				meet(arrived, 6 * round + 6);
+			}
+			pool.promotion.stop();
+		};
+		pool.threads.startIfWanted();
+		Engine.eventually().until(() -> pool.ended.get() == 2);
+		assertThat(wrongRounds).hasValue(0);
+		assertThat(givenUp).hasValue(5000);
+	}
+
+	/** Waits for another thread, so that both go on at the same time. */
+	private static void meet(AtomicInteger arrived, int expected) {
+		arrived.incrementAndGet();
+		for (int spins = 1; arrived.get() < expected; spins++) {
+			if (spins % 1000 == 0) {
+				Thread.yield();
+			}
+			Thread.onSpinWait();
+		}
+	}
+
 	/** For example because memory is short. */
 	@Test
 	void aThreadThatCannotLeaveInOrderIsNoMemberAnyMore() {

@@ -12,8 +12,10 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
@@ -942,6 +944,30 @@ class TcpClientTests {
 			assertThat(peers.get(0).readLine()).isEqualTo("again");
 		}
 		assertThat(count(client, Outcome.REJECTED)).isOne();
+	}
+
+	/** Another thread would give up at once if this one seemed to wait for ever. */
+	@Test
+	void aThreadThatHasWaitedInVainCountsAsFree() {
+		LeaderFollowersPool pool = this.engine.pool(2, 2);
+		this.peer.close();
+		TcpClient client = start(builder(pool, Correlation.inOrder()).placeTimeout(Duration.ofMillis(50)));
+		Set<Thread> waited = ConcurrentHashMap.newKeySet();
+		TcpServer server = this.engine.lines(pool, (connection, message) -> {
+			waited.add(Thread.currentThread());
+			try {
+				client.exchange(message);
+			}
+			catch (ExchangeRejectedException ex) {
+				connection.send(Engine.bytes("" + ex.getMessage()));
+			}
+		});
+		Peer caller = this.engine.connect(server);
+		Engine.eventually().until(() -> {
+			assertThat(caller.send("hello\n").readLine()).contains("is connected to none of its addresses")
+				.doesNotContain("All threads");
+			return waited.size() == 2;
+		});
 	}
 
 	/** The second thread is started when the first one begins to wait. */

@@ -35,6 +35,8 @@ class LineProgram implements Program, MessageHandler {
 
 	private final AtomicInteger waiting = new AtomicInteger();
 
+	private LeaderFollowersPool pool;
+
 	/** The same with TLS. */
 	static class Tls extends LineProgram {
 
@@ -57,7 +59,8 @@ class LineProgram implements Program, MessageHandler {
 			.keepAlive(Duration.ofSeconds(1));
 		configure(pool);
 		// Otherwise the system takes megabytes for peers that do not read.
-		TcpServer.Builder builder = TcpServer.builder(pool.build())
+		this.pool = pool.build();
+		TcpServer.Builder builder = TcpServer.builder(this.pool)
 			.framing(Framing.line())
 			.handler(this)
 			.sendBufferSize(16_384);
@@ -109,6 +112,9 @@ class LineProgram implements Program, MessageHandler {
 			}
 			case "waiting" -> {
 				return this.waiting.get();
+			}
+			case "unstarted" -> {
+				return Engine.unstartedThreads(this.pool);
 			}
 			default -> throw new UnsupportedOperationException(question);
 		}

@@ -62,6 +62,7 @@ class ThreadShortageTests {
 			server.limit("--nproc=1000:");
 			// No handler returns, so only the watchdog can start them.
 			Engine.eventually().until(() -> server.ask("waiting").equals(LineProgram.MAX_THREADS));
+			assertThat(server.ask("unstarted")).as("threads that are kept").isEqualTo(0);
 			server.ask("release");
 			for (Peer peer : this.peers) {
 				assertThat(peer.readLine()).isEqualTo("wait");
