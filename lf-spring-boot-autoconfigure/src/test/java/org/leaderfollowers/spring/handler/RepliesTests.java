@@ -310,6 +310,25 @@ class RepliesTests {
 		then(this.suspension).should().resume();
 	}
 
+	/** A publisher may publish the message before the request returns. */
+	@Test
+	void theMessageAfterTheFirstOneIsRequestedEvenDuringTheFirstRequest() {
+		PublishedMessages messages = PublishedMessages.of(new Source());
+		Subscription subscription = mock();
+		List<Object> polled = new ArrayList<>();
+		willAnswer((request) -> {
+			if (polled.isEmpty()) {
+				messages.onNext("one");
+				polled.add(messages.poll());
+				polled.add(messages.poll());
+			}
+			return null;
+		}).given(subscription).request(1);
+		messages.onSubscribe(subscription);
+		assertThat(polled).containsExactly("one", ReplySequence.Source.NOT_YET);
+		then(subscription).should(times(2)).request(1);
+	}
+
 	/** The last message and the end may come between any two steps of a poll. */
 	@Test
 	void theLastMessageIsFoundAlthoughThePublisherCompletesMeanwhile() throws Throwable {
