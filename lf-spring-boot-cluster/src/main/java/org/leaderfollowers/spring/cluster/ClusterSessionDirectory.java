@@ -161,7 +161,7 @@ final class ClusterSessionDirectory implements SessionDirectory, ClusterEngine.R
 				this.receiver.receive(message);
 			}
 		}
-		catch (RuntimeException ex) {
+		catch (RuntimeException | Error ex) {
 			this.messageLog.warn("A message of another node could not be read", ex);
 		}
 	}

@@ -285,7 +285,7 @@ final class HazelcastClusterEngine implements ClusterEngine {
 		try {
 			receiving.receiver.receive(message);
 		}
-		catch (RuntimeException ex) {
+		catch (RuntimeException | Error ex) {
 			logger.error("A message of another node has failed", ex);
 		}
 		return RECEIVED;
@@ -317,7 +317,7 @@ final class HazelcastClusterEngine implements ClusterEngine {
 		try {
 			return call.get();
 		}
-		catch (RuntimeException ex) {
+		catch (RuntimeException | Error ex) {
 			return CompletableFuture.failedFuture(ex);
 		}
 	}

@@ -92,7 +92,8 @@ final class NodeReceiver {
 			catch (IllegalArgumentException ex) {
 				reply(message, Outcome.INEXPRESSIBLE, String.valueOf(ex.getMessage()), EMPTY);
 			}
-			catch (RuntimeException ex) {
+			catch (RuntimeException | Error ex) {
+				// Also an error, such as one of the framing: the sender must not wait.
 				this.failureLog.warn("A message of node '%s' could not be handled".formatted(message.sender()), ex);
 				reply(message, Outcome.REJECTED, String.valueOf(ex.getMessage()), EMPTY);
 			}

@@ -280,7 +280,7 @@ final class RedisClusterEngine implements ClusterEngine {
 		try {
 			return command.apply(running().connections.commands()).toCompletableFuture();
 		}
-		catch (RuntimeException ex) {
+		catch (RuntimeException | Error ex) {
 			return CompletableFuture.failedFuture(ex);
 		}
 	}

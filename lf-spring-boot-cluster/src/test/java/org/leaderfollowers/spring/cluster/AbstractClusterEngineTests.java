@@ -22,6 +22,7 @@ import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Consumer;
 import java.util.stream.IntStream;
 
 import org.awaitility.Awaitility;
@@ -30,6 +31,8 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.leaderfollowers.spring.cluster.ClusterEngine.Receiver;
 
 import static org.assertj.core.api.Assertions.assertThat;
@@ -340,12 +343,19 @@ abstract class AbstractClusterEngineTests {
 		assertThat(this.firstInbox.messages).isEmpty();
 	}
 
-	@Test
-	void aReceiverThatFailsReceivesTheNextMessage() {
-		this.secondInbox.failure = new IllegalStateException("from the test");
+	@ParameterizedTest
+	@ValueSource(booleans = { false, true })
+	void aReceiverThatFailsReceivesTheNextMessage(boolean isError) {
+		this.secondInbox.failure = (message) -> {
+			if (isError) {
+				throw new LinkageError("from the test");
+			}
+			throw new IllegalStateException("from the test");
+		};
 		get(this.first.send(this.secondId, bytes("one")));
 		eventually().until(() -> this.secondInbox.messages.containsKey("one"));
-		this.secondInbox.failure = null;
+		this.secondInbox.failure = (message) -> {
+		};
 		get(this.first.send(this.secondId, bytes("two")));
 		eventually().until(() -> this.secondInbox.messages.containsKey("two"));
 		assertThat(this.secondInbox.messages.values()).containsOnly(1);
@@ -388,18 +398,17 @@ abstract class AbstractClusterEngineTests {
 
 		volatile byte[] last;
 
-		volatile RuntimeException failure;
+		volatile Consumer<byte[]> failure = (message) -> {
+		};
 
 		@Override
 		public void receive(byte[] message) {
 			// Both before the test can see the message.
-			RuntimeException thrown = this.failure;
+			Consumer<byte[]> failing = this.failure;
 			this.count.incrementAndGet();
 			this.messages.merge(new String(message, StandardCharsets.UTF_8), 1, Integer::sum);
 			this.last = message;
-			if (thrown != null) {
-				throw thrown;
-			}
+			failing.accept(message);
 		}
 
 		@Override

@@ -81,7 +81,7 @@ class ClusterSessionDirectoryTests {
 
 		RuntimeException failure;
 
-		/** Thrown when the sessions are counted or listed. */
+		/** Thrown when a session is looked for, or they are counted or listed. */
 		Error error;
 
 		@Override
@@ -96,6 +96,9 @@ class ClusterSessionDirectoryTests {
 		public Connection connection(String name, long epoch) {
 			if (this.failure != null) {
 				throw this.failure;
+			}
+			if (this.error != null) {
+				throw this.error;
 			}
 			SessionEntry entry = this.held.get(name);
 			return (entry != null && entry.epoch() == epoch) ? this.device : null;
@@ -1039,6 +1042,10 @@ class ClusterSessionDirectoryTests {
 		receive(3, this.engine.millis);
 		assertThat(lastReply()).extracting(Reply::outcome, Reply::detail)
 			.containsExactly(Outcome.REJECTED, "from the test");
+		this.holder.failure = null;
+		this.holder.error = new LinkageError("an error");
+		receive(4, this.engine.millis);
+		assertThat(lastReply()).extracting(Reply::outcome, Reply::detail).containsExactly(Outcome.REJECTED, "an error");
 	}
 
 	private Outcome exchange(long id) {
