@@ -5,6 +5,7 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 
 import org.leaderfollowers.Connection;
@@ -23,7 +24,7 @@ final class TransferServer {
 	private static final Duration PATIENCE = Duration.ofSeconds(30);
 
 	/** The completed bookings. */
-	final List<String> booked = new ArrayList<>();
+	final List<String> booked = Collections.synchronizedList(new ArrayList<>());
 
 	TcpServer start(LeaderFollowersPool pool) {
 		// tag::server[]
