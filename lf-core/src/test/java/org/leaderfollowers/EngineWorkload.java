@@ -857,7 +857,7 @@ public final class EngineWorkload implements Runnable {
 			this.leftSince.remove(connection.id());
 		}
 		else if (this.leftSince.computeIfAbsent(connection.id(), (id) -> new Left(now, waitedNanos(connection)))
-			.isTooLong(now, waitedNanos(connection))) {
+			.isTooLong(now, this.simulator.pauseEnd(), waitedNanos(connection))) {
 			return "something is left although a thread is idle";
 		}
 		ConnectionWatch watched = connection.watch;
@@ -880,15 +880,17 @@ public final class EngineWorkload implements Runnable {
 
 	/**
 	 * Since when something is left. The check runs when all threads wait, so it does not
-	 * notice whether they were busy in between. What a leader has waited tells.
+	 * notice whether they were busy in between. What a leader has waited tells. A leader
+	 * that has failed, usually because memory is short, applies no updates while it
+	 * pauses.
 	 *
 	 * @param sinceNanos when this was noticed
 	 * @param waitedNanos how long leaders had waited until then, at each place
 	 */
 	private record Left(long sinceNanos, List<Long> waitedNanos) {
 
-		boolean isTooLong(long nowNanos, List<Long> waitedUntilNow) {
-			return nowNanos - this.sinceNanos > LONGEST_ROTATION_NANOS
+		boolean isTooLong(long nowNanos, long pauseEnd, List<Long> waitedUntilNow) {
+			return nowNanos - Math.max(this.sinceNanos, pauseEnd) > LONGEST_ROTATION_NANOS
 					&& IntStream.range(0, Math.min(this.waitedNanos.size(), waitedUntilNow.size()))
 						.anyMatch((i) -> waitedUntilNow.get(i) - this.waitedNanos.get(i) > LONGEST_ROTATION_NANOS);
 		}

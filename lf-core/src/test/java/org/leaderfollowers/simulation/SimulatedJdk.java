@@ -6,6 +6,7 @@ import java.nio.channels.DatagramChannel;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 import java.time.Instant;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
@@ -22,6 +23,9 @@ import org.jspecify.annotations.Nullable;
  * not simulated, such as one that initialises a class, they do what the JDK does.
  */
 public final class SimulatedJdk {
+
+	/** Classes whose leaders pause after a failure. Nothing else parks in them. */
+	private static final Set<String> PAUSING_LEADERS = Set.of("EventRoad", "HandleSet");
 
 	private SimulatedJdk() {
 	}
@@ -100,14 +104,18 @@ public final class SimulatedJdk {
 		return (self != null) ? self : Thread.currentThread();
 	}
 
-	public static void parkNanos(Object blocker, long nanos) {
+	public static void parkNanos(@Nullable Object blocker, long nanos) {
 		SimulatedThread self = self();
 		if (self == null) {
 			LockSupport.parkNanos(blocker, nanos);
 		}
 		else if (nanos > 0) {
 			long now = self.simulator().nanoTime();
-			self.simulator().park(self, (nanos > Simulator.NEVER - now) ? Simulator.NEVER : now + nanos);
+			long end = (nanos > Simulator.NEVER - now) ? Simulator.NEVER : now + nanos;
+			if (blocker != null && PAUSING_LEADERS.contains(blocker.getClass().getSimpleName())) {
+				self.simulator().leaderPauses(end);
+			}
+			self.simulator().park(self, end);
 		}
 	}
 

@@ -91,6 +91,8 @@ public final class Simulator {
 
 	private long now = START_NANOS;
 
+	private long pauseEnd;
+
 	private long steps;
 
 	private final long[] counts = new long[Counted.values().length];
@@ -217,6 +219,16 @@ public final class Simulator {
 	/** Returns the virtual time. */
 	public long nanoTime() {
 		return this.now;
+	}
+
+	/** Called by a leader that has failed, and pauses before it leads again. */
+	void leaderPauses(long endNanos) {
+		this.pauseEnd = Math.max(this.pauseEnd, endNanos);
+	}
+
+	/** When the last pause of a leader that has failed ends or has ended, or 0. */
+	public long pauseEnd() {
+		return this.pauseEnd;
 	}
 
 	/** Returns a number from 0 to {@code bound - 1}. */
