@@ -454,6 +454,10 @@ public final class TlsTransport extends Transport {
 				}
 				emptied = count < room;
 			}
+			else if (!TlsRecord.isRecord(input)) {
+				// The engine would wait for as many bytes as these seem to announce.
+				throw new SSLException("The peer sent bytes that are not a record of TLS");
+			}
 			else if (isLastWord(input)) {
 				this.readNeeds = Progress.WANTS_FLUSH;
 				return;
@@ -463,9 +467,7 @@ public final class TlsTransport extends Transport {
 				return;
 			}
 			else if (!decryptRecord(input, destination, start)) {
-				if (record != input.remaining() || emptied || fills++ == MAX_FILLS || fill(input) <= 0) {
-					return;
-				}
+				return;
 			}
 		}
 	}
@@ -539,12 +541,7 @@ public final class TlsTransport extends Transport {
 				}
 				return false;
 			}
-			default -> {
-				if (input.remaining() >= TlsRecord.LARGEST || TlsRecord.isRecord(input)) {
-					throw stuck();
-				}
-				return false;
-			}
+			default -> throw stuck();
 		}
 	}
 

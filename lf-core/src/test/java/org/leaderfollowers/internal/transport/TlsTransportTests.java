@@ -20,6 +20,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.leaderfollowers.internal.buffer.MemoryBudget;
 import org.leaderfollowers.internal.buffer.RecordBuffers;
@@ -706,6 +707,18 @@ class TlsTransportTests {
 		this.sockets.send(garbage.getBytes(StandardCharsets.ISO_8859_1));
 		assertThatExceptionOfType(SSLException.class).isThrownBy(this::establish);
 		assertThat(this.transport.shutdownOutput(false)).isEqualTo(Progress.DONE);
+	}
+
+	/** The engine waits for as many bytes as they seem to announce. */
+	@ParameterizedTest
+	@CsvSource({ "o,TLSv1.3", "o,TLSv1.2", "GET / HTTP/1.1,TLSv1.3", "GET / HTTP/1.1,TLSv1.2" })
+	void whatIsNoTlsIsRefusedAtOnceAfterTheHandshake(String garbage, String protocol) throws IOException {
+		connect(protocol);
+		shakeHands();
+		this.sockets.send(garbage.getBytes(StandardCharsets.ISO_8859_1));
+		assertThatExceptionOfType(SSLException.class).isThrownBy(this::read).withMessageContaining("not a record");
+		assertThat(this.transport.shutdownOutput(false)).isEqualTo(Progress.DONE);
+		listenUntil(() -> this.client.closed);
 	}
 
 	@Test
