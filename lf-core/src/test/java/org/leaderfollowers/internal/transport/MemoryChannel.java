@@ -42,6 +42,11 @@ final class MemoryChannel extends UnconnectedChannel {
 		this.ended = true;
 	}
 
+	/** Whether everything was read that comes before the end. */
+	boolean hasEnded() {
+		return this.ended && !this.input.hasRemaining();
+	}
+
 	/** Takes the bytes that were written. */
 	byte[] takeOutput() {
 		byte[] bytes = this.output.toByteArray();

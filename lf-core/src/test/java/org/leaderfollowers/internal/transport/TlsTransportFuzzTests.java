@@ -354,6 +354,10 @@ class TlsTransportFuzzTests {
 			assertThat(this.said.toString().startsWith(this.read.toString())).as("the client has said that").isTrue();
 			assertThat(this.written.toString().startsWith(this.client.heard())).as("the server has said that").isTrue();
 			assertThat(this.budget.used()).as("memory").isLessThanOrEqualTo(MAX_MEMORY);
+			if (this.channel.hasEnded() && !this.server.wantsWrite()) {
+				// A socket at its end fires for ever.
+				assertThat(this.ended || this.failed).as("the end of the peer is noticed").isTrue();
+			}
 			if (this.established) {
 				// Only records without data are charged, which this client does not send
 				// itself.
