@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.net.DatagramPacket;
 import java.net.DatagramSocket;
 import java.net.InetAddress;
+import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
@@ -683,6 +684,42 @@ class ClientLimitTests {
 			.run((context) -> assertThat(context).getFailure()
 				.hasStackTraceContaining(property)
 				.hasStackTraceContaining(reason));
+	}
+
+	/** With other lengths, more or fewer addresses would be one client. */
+	@Test
+	void addressesWithThePrefixOfOneClientShareItsLimit() {
+		this.runner.withUserConfiguration(Echo.class)
+			.withPropertyValues("lf.server.per-client.max-connections=1", "lf.server.per-client.ipv4-prefix-length=20",
+					"lf.server.per-client.ipv6-prefix-length=44")
+			.run((context) -> {
+				assertThat(admitted(context, "10.0.0.1", "10.0.15.1", "10.0.16.1")).containsExactly("10.0.0.1",
+						"10.0.16.1");
+				assertThat(admitted(context, "2001:db8:0::1", "2001:db8:f::1", "2001:db8:10::1"))
+					.containsExactly("2001:db8:0::1", "2001:db8:10::1");
+			});
+	}
+
+	@Test
+	void onlyTheConfiguredNumberOfClientsIsCountedOneByOne() {
+		this.runner.withUserConfiguration(Echo.class)
+			.withPropertyValues("lf.server.per-client.max-connections=1", "lf.server.per-client.max-clients=2")
+			.run((context) -> {
+				assertThat(admitted(context, "10.0.0.1", "10.1.0.1", "10.2.0.1")).hasSize(3);
+				assertThat(limiter(context).snapshot().clients()).isEqualTo(2);
+				assertThat(limiter(context).snapshot().aggregates()).isEqualTo(1);
+			});
+	}
+
+	/** The addresses from which a connection is admitted. All of them stay open. */
+	private static List<String> admitted(AssertableApplicationContext context, String... addresses) throws IOException {
+		List<String> admitted = new ArrayList<>();
+		for (String address : addresses) {
+			if (limiter(context).admit(new InetSocketAddress(InetAddress.getByName(address), 1)) != null) {
+				admitted.add(address);
+			}
+		}
+		return admitted;
 	}
 
 	@Configuration(proxyBeanMethods = false)
