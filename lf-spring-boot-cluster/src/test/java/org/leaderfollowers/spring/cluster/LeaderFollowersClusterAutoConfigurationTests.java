@@ -197,6 +197,21 @@ class LeaderFollowersClusterAutoConfigurationTests {
 	}
 
 	@Test
+	void everyPropertyReachesTheDirectoryAndItsEngine() {
+		this.configured
+			.withPropertyValues("lf.cluster.name=taxis", "lf.cluster.node-name=north", "lf.cluster.lease=20s",
+					"lf.cluster.verify-interval=30s", "lf.cluster.max-cached-names=5",
+					"lf.cluster.max-outbound-size=6KB", "lf.sessions.timeout=600ms")
+			.run((context) -> {
+				assertThat(context.getBean(SessionDirectory.class)).hasFieldOrPropertyWithValue("options",
+						new ClusterOptions("north", Duration.ofSeconds(20), Duration.ofSeconds(30),
+								Duration.ofMillis(600), 5, 6 * 1024));
+				assertThat(engine(context)).hasFieldOrPropertyWithValue("key", "lf:taxis")
+					.hasFieldOrPropertyWithValue("answerTimeout", Duration.ofMillis(300));
+			});
+	}
+
+	@Test
 	void theShortestTimesAreAllowed() {
 		ClusterProperties properties = new ClusterProperties(true, null, null, "n", Duration.ofMillis(300),
 				Duration.ofMillis(10), 0, DataSize.ofBytes(1), null);
