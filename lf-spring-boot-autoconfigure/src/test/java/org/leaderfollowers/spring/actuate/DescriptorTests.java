@@ -180,6 +180,14 @@ class DescriptorTests {
 				entry("alarms[1].handleSet", alarm.handleSet()), entry("alarms[1].server", alarm.server()),
 				entry("alarms[1].handle", alarm.handle()), entry("alarms[1].handler", alarm.handler()),
 				entry("alarms[1].since", now.time().minus(alarm.duration())));
+		assertThat(shown).contains(entry("handleSets[1].inUse", true), entry("eventSources[1].inUse", true));
+		given(now.handleSets().get(1).inUse()).willReturn(false);
+		assertThat(flat(PoolDescriptor.of(now))).contains(entry("handleSets[1].inUse", false),
+				entry("eventSources[1].inUse", true));
+		given(now.handleSets().get(1).inUse()).willReturn(true);
+		given(source.inUse()).willReturn(false);
+		assertThat(flat(PoolDescriptor.of(now))).contains(entry("handleSets[1].inUse", true),
+				entry("eventSources[1].inUse", false));
 	}
 
 	private static void assertThread(Map<String, @Nullable Object> shown, ThreadSnapshot thread, Instant time) {
