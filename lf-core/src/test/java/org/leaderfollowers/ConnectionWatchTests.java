@@ -73,6 +73,19 @@ class ConnectionWatchTests {
 		assertThat(login.deadlineFrom(START + READ)).as("it looks again").isEqualTo(START + READ + 1000 * MILLI);
 	}
 
+	/** Another thread may log the client in while the owner delays the timeout. */
+	@Test
+	void aTimeoutIsDelayedOnlyWhileTheClientHasNotLoggedIn() {
+		ConnectionWatch login = watch(0, 0, READ);
+		login.delayLogin(START + READ);
+		assertThat(login.isLoginLate(START + READ + 1000 * MILLI - 1)).isFalse();
+		assertThat(login.isLoginLate(START + READ + 1000 * MILLI)).isTrue();
+		login.loggedIn();
+		login.delayLogin(START + READ + 1000 * MILLI);
+		assertThat(login.isLoginLate(START + READ + 5000 * MILLI)).isFalse();
+		assertThat(login.deadline()).isEqualTo(EngineEventHandler.NO_DEADLINE);
+	}
+
 	@Test
 	void theGracePeriodThatEndsFirstCounts() {
 		this.watch.drainsUntil(START + 8 * MILLI);
