@@ -139,6 +139,18 @@ class HazelcastClusterEngineTests extends AbstractClusterEngineTests {
 		}
 	}
 
+	/** For example because memory is short. The caller waits for the future. */
+	@Test
+	@SuppressWarnings("unchecked")
+	void aCallThatEndsWithAnErrorFails() {
+		IMap<Object, Object> map = mock();
+		given(map.getAsync(any())).willThrow(new LinkageError("from the test"));
+		HazelcastInstance member = mock();
+		given(member.getLocalEndpoint()).willReturn(mock(Member.class));
+		given(member.getMap(anyString())).willReturn(map);
+		assertFails(new HazelcastClusterEngine(member, "test", HazelcastSplitTests.WAIT).get("key"));
+	}
+
 	/** A node may have stopped before it has told others of its lease. */
 	@Test
 	void aNodeLearnsOfOthersFromTheirAnswers() {

@@ -500,6 +500,20 @@ class RedisClusterEngineTests extends AbstractClusterEngineTests {
 		return future;
 	}
 
+	/** For example because memory is short. The caller waits for the future. */
+	@Test
+	void aCallThatEndsWithAnErrorFails() {
+		RedisAsyncCommands<byte[], byte[]> commands = mock();
+		given(commands.get(any())).willThrow(new LinkageError("from the test"));
+		RedisConnection connection = mock();
+		given(connection.getNativeConnection()).willReturn(commands);
+		LettuceConnectionFactory factory = mock();
+		given(factory.getConnection()).willReturn(connection);
+		ClusterEngine engine = new RedisClusterEngine(factory, "test");
+		engine.start("north", new Inbox());
+		assertFails(engine.get("key"));
+	}
+
 	@Test
 	void connectionsThatCouldNotBeReplacedAreReplacedLater() {
 		AtomicInteger stops = new AtomicInteger();
