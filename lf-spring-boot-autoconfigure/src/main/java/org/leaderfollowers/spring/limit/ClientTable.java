@@ -161,26 +161,57 @@ final class ClientTable {
 		return (known != null) ? known : add(key, level);
 	}
 
-	/** Another thread may add the same client. */
 	private @Nullable Client add(Object key, int level) {
 		forget(isFull(level) ? LOOKS_WHEN_FULL : LOOKS);
-		AtomicInteger count = this.counts.get(level);
-		boolean hasRoom = count.incrementAndGet() <= limit(level);
-		boolean isAdded = false;
+		@Nullable Client[] created = new Client[1];
+		boolean isDone = false;
 		try {
-			Client created = hasRoom ? new Client(key, level, share(level), this.nanoTime) : null;
 			Client client = this.clients.compute(key, (same, known) -> {
-				Client acquired = (known != null) ? known : created;
-				return (acquired != null) ? acquired.retain() : null;
+				if (known != null) {
+					// Another thread has added it meanwhile.
+					return known.retain();
+				}
+				created[0] = create(key, level);
+				return created[0];
 			});
-			isAdded = client != null && client == created;
+			isDone = true;
 			return client;
 		}
 		finally {
-			// Memory may be too short for the client, or for its place in the map.
-			if (!isAdded) {
+			if (!isDone) {
+				undo(created[0]);
+			}
+		}
+	}
+
+	private @Nullable Client create(Object key, int level) {
+		AtomicInteger count = this.counts.get(level);
+		boolean isCreated = false;
+		try {
+			if (count.incrementAndGet() > limit(level)) {
+				return null;
+			}
+			Client client = new Client(key, level, share(level), this.nanoTime).retain();
+			isCreated = true;
+			return client;
+		}
+		finally {
+			if (!isCreated) {
 				count.decrementAndGet();
 			}
+		}
+	}
+
+	/** A map may fail before or after it has added the client, if memory is short. */
+	private void undo(@Nullable Client created) {
+		if (created == null) {
+			return;
+		}
+		if (this.clients.get(created.key()) == created) {
+			release(created);
+		}
+		else {
+			this.counts.get(created.level()).decrementAndGet();
 		}
 	}
 

@@ -24,6 +24,8 @@ import java.util.function.LongSupplier;
 
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.leaderfollowers.CloseReason;
 import org.leaderfollowers.Connection;
 import org.leaderfollowers.ConnectionGuard.Permit;
@@ -425,9 +427,13 @@ class ClientTableTests {
 		}
 	}
 
-	/** Many shortages would fill the table otherwise. */
-	@Test
-	void aClientThatCannotBeAddedIsNotCounted() {
+	/**
+	 * Many shortages would fill the table otherwise. The map compares keys before it adds
+	 * one, and also afterwards if it makes a tree of the bin: when there are 9 to 11.
+	 */
+	@ParameterizedTest
+	@ValueSource(ints = { 9, 10, 11, 20 })
+	void aClientThatCannotBeAddedIsNotCounted(int known) {
 		AtomicInteger failures = new AtomicInteger();
 		record Name(int number, AtomicInteger failures) {
 
@@ -450,16 +456,18 @@ class ClientTableTests {
 		}
 		int names = 30;
 		ClientTable full = new ClientTable(names, 32, 64, this.clock::get);
-		int known = 20;
+		List<Client> acquired = new ArrayList<>();
 		for (int i = 0; i < known; i++) {
-			assertThat(full.acquireKey(new Name(i, failures))).isNotNull();
+			acquired.add(full.acquireKey(new Name(i, failures)));
 		}
 		Name last = new Name(known, failures);
 		int failed = 0;
-		for (int call = 1; full.clients() == known; call++) {
+		boolean isKeptByTheLoop = false;
+		for (int call = 1; full.clients() == known && !isKeptByTheLoop; call++) {
 			failures.set(call);
 			try {
 				full.acquireKey(last);
+				isKeptByTheLoop = true;
 			}
 			catch (OutOfMemoryError ex) {
 				failed++;
@@ -470,9 +478,19 @@ class ClientTableTests {
 		}
 		assertThat(failed).isPositive();
 		for (int i = known; i < names; i++) {
-			assertThat(full.acquireKey(new Name(i, failures))).as("client %d", i).isNotNull();
+			acquired.add(full.acquireKey(new Name(i, failures)));
 		}
+		assertThat(acquired).doesNotContainNull();
 		assertThat(full.clients()).isEqualTo(names);
+		acquired.forEach(full::release);
+		if (isKeptByTheLoop) {
+			full.release(acquired.get(known));
+		}
+		this.clock.addAndGet(Duration.ofDays(1).toNanos());
+		for (int i = 1; i <= 10 * names; i++) {
+			full.findKey(new Name(-i, failures));
+		}
+		assertThat(full.findKey(last)).as("it was forgotten").isNotNull().isNotSameAs(acquired.get(known));
 	}
 
 	@Test
