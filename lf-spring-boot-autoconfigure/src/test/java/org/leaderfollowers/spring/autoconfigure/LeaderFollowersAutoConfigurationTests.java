@@ -9,6 +9,7 @@ import java.util.Map;
 import org.aopalliance.intercept.MethodInterceptor;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
+import org.leaderfollowers.CloseRate;
 import org.leaderfollowers.Connection;
 import org.leaderfollowers.Framing;
 import org.leaderfollowers.LeaderFollowersPool;
@@ -100,6 +101,23 @@ class LeaderFollowersAutoConfigurationTests {
 	void clientsWaitForTheirExchangesAsLongAsAPhase() {
 		this.contextRunner.withPropertyValues("spring.lifecycle.timeout-per-shutdown-phase=7s")
 			.run((context) -> assertThat((Object) context.getBean(LeaderFollowersClients.class))
+				.hasFieldOrPropertyWithValue("grace", Duration.ofSeconds(7)));
+	}
+
+	@Test
+	void aGradualShutdownTakesAsLongAsAPhase() {
+		this.contextRunner
+			.withPropertyValues("spring.lifecycle.timeout-per-shutdown-phase=7s", "lf.shutdown.close-rate=50/s")
+			.run((context) -> assertThat(context.getBean("leaderFollowersServerGracefulShutdownLifecycle"))
+				.extracting("shutdown")
+				.hasFieldOrPropertyWithValue("timeout", Duration.ofSeconds(7))
+				.hasFieldOrPropertyWithValue("rate", CloseRate.of("50/s")));
+	}
+
+	@Test
+	void eventSourcesWaitForTheirHandlersAsLongAsAPhase() {
+		this.contextRunner.withPropertyValues("spring.lifecycle.timeout-per-shutdown-phase=7s")
+			.run((context) -> assertThat(context.getBean("leaderFollowersEventSourceLifecycle"))
 				.hasFieldOrPropertyWithValue("grace", Duration.ofSeconds(7)));
 	}
 
