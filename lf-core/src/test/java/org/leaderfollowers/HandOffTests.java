@@ -281,6 +281,7 @@ class HandOffTests {
 		assertThat(followers(pool, 1, follower)).containsExactly(leader);
 		assertThat(holder(pool, events)).isEqualTo(follower);
 		assertThat(pool.snapshot().wakeUps()).isOne();
+		assertThat(pool.snapshot().wastedWakeUps()).isZero();
 	}
 
 	@Test
