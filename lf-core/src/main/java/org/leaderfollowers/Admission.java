@@ -67,14 +67,15 @@ final class Admission {
 			}
 			this.context.registry().add(connection);
 		}
-		catch (IOException | RuntimeException ex) {
-			// The peer has reset the connection before it was served.
+		catch (Exception ex) {
+			// The peer has reset the connection before it was served, or the context of
+			// TLS has thrown what it does not declare.
 			EngineLog.INSTANCE.debug("Server '{}' lost a connection while accepting it", this.context.server().name(),
 					ex);
 			drop(channel, transport, permit);
 			return;
 		}
-		catch (Error ex) {
+		catch (Throwable ex) {
 			// Usually memory is short.
 			drop(channel, transport, permit);
 			this.context.registry().rejected();

@@ -12,9 +12,11 @@ import org.jspecify.annotations.Nullable;
  * {@link TcpServer.Builder#connectionGuard}.
  * <p>
  * The methods must not throw exceptions, and should not block. If {@link #admit} fails
- * nevertheless, the connection is rejected, and the failure is logged. If {@link #admit}
- * or {@link Permit#opened} blocks, other connections wait only until a follower takes the
- * leadership over, but no new connection is accepted meanwhile.
+ * nevertheless, the connection is rejected, and the failure is logged. An
+ * {@link OutOfMemoryError} counts as a failure to accept: no connection is accepted for a
+ * while. If {@link #admit} or {@link Permit#opened} blocks, other connections wait only
+ * until a follower takes the leadership over, but no new connection is accepted
+ * meanwhile.
  */
 @FunctionalInterface
 public interface ConnectionGuard {

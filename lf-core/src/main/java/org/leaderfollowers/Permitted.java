@@ -15,7 +15,7 @@ import org.leaderfollowers.internal.proxy.ProxyHeaderDecoder;
 record Permitted(ConnectionGuard.Permit permit, @Nullable ProxyHeader header) {
 
 	/**
-	 * Asks the guard. One that fails rejects the connection.
+	 * Asks the guard. One that fails rejects the connection, unless memory is short.
 	 * @return the permit, or {@code null} to reject the connection
 	 */
 	static ConnectionGuard.@Nullable Permit ask(ConnectionGuard guard, InetSocketAddress client,
@@ -23,7 +23,7 @@ record Permitted(ConnectionGuard.Permit permit, @Nullable ProxyHeader header) {
 		try {
 			return guard.admit(client);
 		}
-		catch (VirtualMachineError ex) {
+		catch (OutOfMemoryError ex) {
 			throw ex;
 		}
 		catch (Throwable ex) {

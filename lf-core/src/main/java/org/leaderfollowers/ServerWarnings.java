@@ -274,7 +274,8 @@ final class ServerWarnings {
 			String text = describeAlone(failure);
 			Throwable cause = failure.getCause();
 			String message = (cause != null) ? cause.getMessage() : null;
-			boolean isNamed = cause == null || (message != null && text.contains(RateLimit.printable(message)));
+			boolean isNamed = cause == null
+					|| (message != null && !message.isBlank() && text.contains(RateLimit.printable(message)));
 			return isNamed ? text : text + " (caused by " + describeAlone(cause) + ")";
 		}
 		catch (Exception | StackOverflowError ex) {

@@ -70,6 +70,8 @@ class ServerWarningsTests {
 	void aCauseWithoutAMessageIsNamedByItsClass() {
 		assertThat(ServerWarnings.describe(new SSLException("A task of TLS failed", new StackOverflowError())))
 			.isEqualTo("SSLException: A task of TLS failed (caused by StackOverflowError)");
+		assertThat(ServerWarnings.describe(new SSLException("A task of TLS failed", new IOException(""))))
+			.isEqualTo("SSLException: A task of TLS failed (caused by IOException: )");
 	}
 
 	@Test
