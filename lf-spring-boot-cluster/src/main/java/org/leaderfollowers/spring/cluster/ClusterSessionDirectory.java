@@ -161,7 +161,7 @@ final class ClusterSessionDirectory implements SessionDirectory, ClusterEngine.R
 				this.receiver.receive(message);
 			}
 		}
-		catch (RuntimeException | Error ex) {
+		catch (Throwable ex) {
 			this.messageLog.warn("A message of another node could not be read", ex);
 		}
 	}

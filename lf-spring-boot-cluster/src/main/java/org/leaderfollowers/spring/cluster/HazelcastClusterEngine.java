@@ -285,7 +285,7 @@ final class HazelcastClusterEngine implements ClusterEngine {
 		try {
 			receiving.receiver.receive(message);
 		}
-		catch (RuntimeException | Error ex) {
+		catch (Throwable ex) {
 			logger.error("A message of another node has failed", ex);
 		}
 		return RECEIVED;

@@ -102,7 +102,9 @@ sealed interface NodeMessage {
 			/** The client has not replied in time. */
 			TIMED_OUT,
 
-			/** The connection ended before the reply. */
+			/**
+			 * The connection ended before the reply, or the node failed: it may be done.
+			 */
 			LOST,
 
 			/** The framing of the server cannot express the message: nothing was done. */

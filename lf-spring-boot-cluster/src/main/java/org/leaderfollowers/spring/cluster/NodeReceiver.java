@@ -92,11 +92,33 @@ final class NodeReceiver {
 			catch (IllegalArgumentException ex) {
 				reply(message, Outcome.INEXPRESSIBLE, String.valueOf(ex.getMessage()), EMPTY);
 			}
-			catch (RuntimeException | Error ex) {
-				// Also an error, such as one of the framing: the sender must not wait.
-				this.failureLog.warn("A message of node '%s' could not be handled".formatted(message.sender()), ex);
-				reply(message, Outcome.REJECTED, String.valueOf(ex.getMessage()), EMPTY);
+			catch (RuntimeException ex) {
+				failed(message, Outcome.REJECTED, ex);
 			}
+			catch (Throwable ex) {
+				// For example, the framing has failed, or memory is short, perhaps after
+				// the message was sent: the sender must neither wait nor repeat it.
+				failed(message, Outcome.LOST, ex);
+			}
+		}
+	}
+
+	private void failed(NodeMessage message, Outcome outcome, Throwable failure) {
+		try {
+			this.failureLog.warn("A message of node '%s' could not be handled".formatted(message.sender()), failure);
+		}
+		finally {
+			reply(message, outcome, detail(failure), EMPTY);
+		}
+	}
+
+	/** The failure may be one of the application, which may not even describe itself. */
+	private static String detail(Throwable failure) {
+		try {
+			return String.valueOf(failure.getMessage());
+		}
+		catch (RuntimeException | StackOverflowError ex) {
+			return failure.getClass().getName();
 		}
 	}
 

@@ -87,9 +87,10 @@ final class RedisClusterEngine implements ClusterEngine {
 			""");
 
 	/**
-	 * Removes the nodes whose leases have expired, and values of another type that are in
-	 * the place of all nodes: from these, this node cannot be removed, which is added
-	 * again. Returns the time and what shows that this is the answer.
+	 * Adds this node, and removes the nodes whose leases have expired. If the place of
+	 * all nodes has a value of another type, it is removed: that this node cannot be
+	 * removed from it shows this. Returns the time and what shows that this is the
+	 * answer.
 	 */
 	private static final byte[] RENEW = bytes("""
 			for i, remove in ipairs({'ZREM', 'HDEL'}) do

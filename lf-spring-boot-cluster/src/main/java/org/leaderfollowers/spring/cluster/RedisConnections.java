@@ -328,7 +328,7 @@ final class RedisConnections implements MessageListener, SubscriptionListener {
 		try {
 			this.receiver.receive(message.getBody());
 		}
-		catch (RuntimeException | Error ex) {
+		catch (Throwable ex) {
 			logger.error("A message of another node has failed", ex);
 		}
 	}

@@ -1,5 +1,6 @@
 package org.leaderfollowers.spring.cluster;
 
+import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
@@ -343,15 +344,12 @@ abstract class AbstractClusterEngineTests {
 		assertThat(this.firstInbox.messages).isEmpty();
 	}
 
+	/** In other languages than Java, it may throw checked exceptions. */
 	@ParameterizedTest
-	@ValueSource(booleans = { false, true })
-	void aReceiverThatFailsReceivesTheNextMessage(boolean isError) {
-		this.secondInbox.failure = (message) -> {
-			if (isError) {
-				throw new LinkageError("from the test");
-			}
-			throw new IllegalStateException("from the test");
-		};
+	@ValueSource(classes = { IllegalStateException.class, LinkageError.class, IOException.class })
+	void aReceiverThatFailsReceivesTheNextMessage(Class<? extends Throwable> type) throws Exception {
+		Throwable failure = type.getConstructor(String.class).newInstance("from the test");
+		this.secondInbox.failure = (message) -> AbstractClusterEngineTests.<RuntimeException>fail(failure);
 		get(this.first.send(this.secondId, bytes("one")));
 		eventually().until(() -> this.secondInbox.messages.containsKey("one"));
 		this.secondInbox.failure = (message) -> {
@@ -359,6 +357,11 @@ abstract class AbstractClusterEngineTests {
 		get(this.first.send(this.secondId, bytes("two")));
 		eventually().until(() -> this.secondInbox.messages.containsKey("two"));
 		assertThat(this.secondInbox.messages.values()).containsOnly(1);
+	}
+
+	@SuppressWarnings("unchecked")
+	private static <T extends Throwable> void fail(Throwable failure) throws T {
+		throw (T) failure;
 	}
 
 	@Test

@@ -1045,7 +1045,20 @@ class ClusterSessionDirectoryTests {
 		this.holder.failure = null;
 		this.holder.error = new LinkageError("an error");
 		receive(4, this.engine.millis);
-		assertThat(lastReply()).extracting(Reply::outcome, Reply::detail).containsExactly(Outcome.REJECTED, "an error");
+		assertThat(lastReply()).extracting(Reply::outcome, Reply::detail).containsExactly(Outcome.LOST, "an error");
+		this.holder.error = new LinkageError() {
+
+			@Override
+			public String getMessage() {
+				throw new IllegalStateException("from the test");
+			}
+
+		};
+		// Not even its line of the log can be written.
+		this.engine.pass(Duration.ofNanos(2 * NodeReceiver.LimitedLog.INTERVAL_NANOS));
+		receive(5, this.engine.millis);
+		assertThat(lastReply()).extracting(Reply::outcome, Reply::detail)
+			.containsExactly(Outcome.LOST, this.holder.error.getClass().getName());
 	}
 
 	private Outcome exchange(long id) {
