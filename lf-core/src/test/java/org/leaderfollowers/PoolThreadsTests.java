@@ -559,8 +559,10 @@ class PoolThreadsTests {
 	/** Waits for another thread, so that both go on at the same time. */
 	private static void meet(AtomicInteger arrived, int expected) {
 		arrived.incrementAndGet();
+		long deadline = System.nanoTime() + Engine.DEADLINE.toNanos();
 		for (int spins = 1; arrived.get() < expected; spins++) {
 			if (spins % 1000 == 0) {
+				assertThat(System.nanoTime() - deadline).as("nanoseconds too late").isNegative();
 				Thread.yield();
 			}
 			Thread.onSpinWait();

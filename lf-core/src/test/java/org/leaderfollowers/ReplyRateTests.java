@@ -63,8 +63,8 @@ class ReplyRateTests {
 	}
 
 	/**
-	 * Otherwise, a host could use up the limit of another one. In the hash of the JDK,
-	 * one bit of an address equals others of it, or of the port.
+	 * Otherwise, a host could use up the limit of another one. The hash of the JDK adds
+	 * the parts of an address, so that one part can make up for another.
 	 */
 	@ParameterizedTest
 	@CsvSource({ "10.0.0.5, 5000, 10.0.0.6, 4969", "2001:db8::1:0:2, 5000, 2001:db8::2:0:1, 5000",

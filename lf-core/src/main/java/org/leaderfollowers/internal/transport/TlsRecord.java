@@ -30,7 +30,8 @@ final class TlsRecord {
 	 * rejected before it has arrived.
 	 * @param input the received bytes, possibly none
 	 * @return the length of the record, or 0 if its header is incomplete. If the bytes
-	 * are not a record, the result is the number of bytes: the engine will reject them
+	 * are not a record, the result is the number of bytes, so that they are rejected at
+	 * once: during the handshake by the engine, afterwards by the transport
 	 */
 	static int next(ByteBuffer input) throws SSLException {
 		int available = input.remaining();

@@ -60,7 +60,7 @@ public record SessionEntry(String name, String node, String server, long epoch, 
 	 * takeover
 	 * @param claim who wants the name
 	 * @param latestEpoch the greatest epoch that the node has given before, for any name,
-	 * or 0. Two entries of one node never have the same
+	 * or 0. A caller that makes one entry at a time never gives an epoch twice
 	 * @param now the current time
 	 * @return the new entry
 	 * @throws SessionContestedException if the name was taken over too often
