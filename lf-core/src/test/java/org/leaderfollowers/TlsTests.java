@@ -5,6 +5,7 @@ import java.net.Socket;
 import java.nio.ByteBuffer;
 import java.security.GeneralSecurityException;
 import java.security.cert.X509Certificate;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -120,6 +121,21 @@ class TlsTests {
 		Engine.eventually()
 			.untilAsserted(() -> assertThat(server.snapshot().tls())
 				.isEqualTo(new ServerSnapshot.Tls(1, Map.of(), 1, 0, 0, 0, 1000)));
+	}
+
+	/** A socket at its end fires for ever, and would occupy a processor as long. */
+	@ParameterizedTest
+	@CsvSource({ "o, TLSv1.2", "o, TLSv1.3", "GET / HTTP/1.1, TLSv1.2", "GET / HTTP/1.1, TLSv1.3" })
+	void aPeerThatEndsBehindBytesThatAreNoTlsIsClosedAtOnce(String bytes, String protocol) throws IOException {
+		TcpServer server = this.engine
+			.start(builder(tls()).messageTimeout(Duration.ZERO).idleTimeout(Duration.ZERO).writeTimeout(Duration.ZERO));
+		try (Socket plain = new Socket();
+				TlsPeer peer = new TlsPeer(Certificates.client(), plain, server.port(), 0, null, protocol)) {
+			assertThat(peer.send("hello\n").readLine()).isEqualTo("hello");
+			plain.getOutputStream().write(bytes.getBytes(StandardCharsets.US_ASCII));
+			plain.shutdownOutput();
+			awaitClosed(server, CloseReason.MALFORMED, 1);
+		}
 	}
 
 	@Test
