@@ -94,12 +94,7 @@ class HandlerMethod {
 				failures.check();
 				int before = failures.count();
 				try {
-					Object reply = super.invoke(connection, message, event);
-					return (reply instanceof CompletionStage<?> later) ? later.whenComplete((value, failure) -> {
-						if (failure != null) {
-							failures.failedSince(before);
-						}
-					}) : reply;
+					return watched(super.invoke(connection, message, event), () -> failures.failedSince(before));
 				}
 				catch (Throwable ex) {
 					failures.failedSince(before);
@@ -108,6 +103,19 @@ class HandlerMethod {
 			}
 		}
 
+	}
+
+	/** A login may fail after its method has returned. */
+	private static @Nullable Object watched(@Nullable Object reply, Runnable onFailure) {
+		if (reply instanceof CompletionStage<?> later) {
+			return later.whenComplete((value, failure) -> {
+				if (failure != null) {
+					onFailure.run();
+				}
+			});
+		}
+		return (reply != null && ReplyTypes.isReactive(reply.getClass())) ? PublishedMessages.watched(reply, onFailure)
+				: reply;
 	}
 
 	/**

@@ -16,6 +16,7 @@ import org.jspecify.annotations.Nullable;
 import org.leaderfollowers.Connection;
 import org.leaderfollowers.spring.internal.LoginFailures;
 
+import org.springframework.security.authentication.InternalAuthenticationServiceException;
 import org.springframework.security.authentication.AccountStatusUserDetailsChecker;
 import org.springframework.security.authentication.AuthenticationManager;
 import org.springframework.security.authentication.UsernamePasswordAuthenticationToken;
@@ -140,7 +141,7 @@ public final class LfAuthentication {
 		UserDetailsService service = this.users.get();
 		UserDetails user;
 		try {
-			user = (service != null) ? service.loadUserByUsername(name) : null;
+			user = (service != null) ? load(service, name) : null;
 			if (user != null) {
 				new AccountStatusUserDetailsChecker().check(user);
 			}
@@ -152,6 +153,15 @@ public final class LfAuthentication {
 		Collection<? extends GrantedAuthority> authorities = (user != null) ? user.getAuthorities() : List.of();
 		login(connection, UsernamePasswordAuthenticationToken.authenticated((user != null) ? user : name, certificate,
 				authorities));
+	}
+
+	private static UserDetails load(UserDetailsService service, String name) {
+		UserDetails user = service.loadUserByUsername(name);
+		if (user == null) {
+			throw new InternalAuthenticationServiceException(
+					"The UserDetailsService has returned null for '%s', which violates its contract".formatted(name));
+		}
+		return user;
 	}
 
 	private static @Nullable X509Certificate certificate(@Nullable SSLSession session) {

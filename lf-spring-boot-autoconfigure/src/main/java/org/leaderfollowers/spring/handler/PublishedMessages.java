@@ -52,11 +52,52 @@ final class PublishedMessages implements ReplySequence.Source, Subscriber<Object
 	 * Finds the messages of a value that {@linkplain ReplyTypes#isReactive is reactive}.
 	 */
 	static PublishedMessages of(Object value) {
+		return new PublishedMessages(adapter(value).toPublisher(value));
+	}
+
+	private static ReactiveAdapter adapter(Object value) {
 		ReactiveAdapter adapter = ReactiveAdapterRegistry.getSharedInstance().getAdapter(value.getClass());
 		if (adapter == null) {
 			throw new IllegalArgumentException("Not reactive: " + value.getClass().getName());
 		}
-		return new PublishedMessages(adapter.toPublisher(value));
+		return adapter;
+	}
+
+	/** Returns the same value, except that somebody is told if it fails. */
+	static Object watched(Object value, Runnable onFailure) {
+		ReactiveAdapter adapter = adapter(value);
+		Publisher<Object> publisher = adapter.toPublisher(value);
+		return adapter
+			.fromPublisher((Publisher<Object>) (subscriber) -> publisher.subscribe(new Watched(subscriber, onFailure)));
+	}
+
+	private record Watched(Subscriber<? super Object> subscriber, Runnable onFailure) implements Subscriber<Object> {
+
+		@Override
+		public void onSubscribe(Subscription subscription) {
+			this.subscriber.onSubscribe(subscription);
+		}
+
+		@Override
+		public void onNext(Object message) {
+			this.subscriber.onNext(message);
+		}
+
+		@Override
+		public void onError(Throwable failure) {
+			try {
+				this.onFailure.run();
+			}
+			finally {
+				this.subscriber.onError(failure);
+			}
+		}
+
+		@Override
+		public void onComplete() {
+			this.subscriber.onComplete();
+		}
+
 	}
 
 	/**

@@ -29,6 +29,9 @@ import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Test;
+import reactor.core.scheduler.Schedulers;
+import reactor.core.publisher.Mono;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -512,9 +515,10 @@ class ClientLimitTests {
 			});
 	}
 
-	@Test
-	void aLoginThatFailsLaterCountsOnce() {
-		this.runner.withUserConfiguration(LoginLater.class)
+	@ParameterizedTest
+	@ValueSource(classes = { LoginLater.class, ReactiveLogin.class })
+	void aLoginThatFailsLaterCountsOnce(Class<? extends FailingLater> handler) {
+		this.runner.withUserConfiguration(handler)
 			.withPropertyValues("lf.server.per-client.failed-logins-per-minute=2")
 			.run((context) -> {
 				try (LineClient attacker = connect(context)) {
@@ -522,7 +526,7 @@ class ClientLimitTests {
 					assertThat(attacker.ask("two")).isEqualTo("wrong");
 					assertThat(attacker.ask("right")).isEqualTo("wait");
 				}
-				assertThat(context.getBean(LoginLater.class).attempts).hasValue(2);
+				assertThat(context.getBean(handler).attempts).hasValue(2);
 			});
 	}
 
@@ -832,18 +836,9 @@ class ClientLimitTests {
 
 	}
 
-	@LfHandler
-	static class LoginLater {
+	abstract static class FailingLater {
 
 		final AtomicInteger attempts = new AtomicInteger();
-
-		@OnLogin
-		CompletableFuture<String> login(String password) {
-			this.attempts.incrementAndGet();
-			return CompletableFuture.supplyAsync(() -> {
-				throw new SecurityException("wrong");
-			});
-		}
 
 		@OnError
 		String wrong(SecurityException failure) {
@@ -853,6 +848,30 @@ class ClientLimitTests {
 		@OnError
 		String limited(ClientLimitException failure) {
 			return "wait";
+		}
+
+	}
+
+	@LfHandler
+	static class LoginLater extends FailingLater {
+
+		@OnLogin
+		CompletableFuture<String> login(String password) {
+			this.attempts.incrementAndGet();
+			return CompletableFuture.supplyAsync(() -> {
+				throw new SecurityException("wrong");
+			});
+		}
+
+	}
+
+	@LfHandler
+	static class ReactiveLogin extends FailingLater {
+
+		@OnLogin
+		Mono<String> login(String password) {
+			this.attempts.incrementAndGet();
+			return Mono.<String>error(new SecurityException("wrong")).subscribeOn(Schedulers.parallel());
 		}
 
 	}

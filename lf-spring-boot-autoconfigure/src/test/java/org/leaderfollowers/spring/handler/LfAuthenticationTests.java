@@ -13,6 +13,7 @@ import org.junit.jupiter.api.Test;
 import org.leaderfollowers.Connection;
 import org.leaderfollowers.spring.internal.LoginFailures;
 
+import org.springframework.security.authentication.InternalAuthenticationServiceException;
 import org.springframework.security.authentication.AuthenticationManager;
 import org.springframework.security.authentication.LockedException;
 import org.springframework.security.authentication.UsernamePasswordAuthenticationToken;
@@ -83,6 +84,11 @@ class LfAuthenticationTests {
 		authentication.loginByCertificate(this.connection);
 		then(this.connection).should().loggedIn();
 		assertThat(authentication.get(this.connection)).extracting(Authentication::getName).isEqualTo("ada");
+		this.connection.attributes().clear();
+		LfAuthentication unknown = new LfAuthentication(() -> this.manager, () -> (name) -> null);
+		assertThatExceptionOfType(InternalAuthenticationServiceException.class)
+			.isThrownBy(() -> unknown.loginByCertificate(this.connection));
+		assertThat(unknown.get(this.connection)).isNull();
 	}
 
 }
