@@ -131,8 +131,8 @@ public class LeaderFollowersEndpoint {
 	}
 
 	ServerDescriptor existingServer(SecurityContext caller, String pool, String server) {
-		return ServerDescriptor.of(requiredServer(pool, server).snapshot(), null, this.limiters.get(server),
-				this.maySeeClients.test(caller));
+		return ServerDescriptor.of(requiredServer(pool, server).snapshot(), this.mappings.apply(server),
+				this.limiters.get(server), this.maySeeClients.test(caller));
 	}
 
 	/**

@@ -22,6 +22,8 @@ import org.leaderfollowers.spring.actuate.HandOffsEndpoint;
 import org.leaderfollowers.spring.actuate.HandOffsEndpointWebExtension;
 import org.leaderfollowers.spring.actuate.LeaderFollowersEndpoint;
 import org.leaderfollowers.spring.actuate.LeaderFollowersEndpointWebExtension;
+import org.springframework.boot.actuate.endpoint.OperationResponseBody;
+import org.springframework.boot.actuate.endpoint.SecurityContext;
 import org.leaderfollowers.spring.actuate.ServerDescriptor;
 import org.leaderfollowers.spring.actuate.SessionsEndpoint;
 import org.leaderfollowers.spring.limit.ClientLimiters;
@@ -69,12 +71,15 @@ class LeaderFollowersEndpointAutoConfigurationTests {
 
 	@Test
 	void endpointShowsTheMethodsOfHandlers() {
-		this.contextRunner.withPropertyValues("lf.server.port=0")
-			.withBean(Answering.class)
-			.run((context) -> assertThat(context.getBean(LeaderFollowersEndpoint.class).server("default", "default"))
-				.extracting(ServerDescriptor::mappings)
-				.asString()
-				.contains("Answering.answer(String)"));
+		this.contextRunner.withPropertyValues("lf.server.port=0").withBean(Answering.class).run((context) -> {
+			LeaderFollowersEndpoint endpoint = context.getBean(LeaderFollowersEndpoint.class);
+			OperationResponseBody answer = context.getBean(LeaderFollowersEndpointWebExtension.class)
+				.server(SecurityContext.NONE, "default", "default")
+				.getBody();
+			assertThat(List.of(endpoint.server("default", "default"), answer))
+				.allSatisfy((shown) -> assertThat(((ServerDescriptor) shown).mappings()).asString()
+					.contains("Answering.answer(String)"));
+		});
 	}
 
 	@Test
