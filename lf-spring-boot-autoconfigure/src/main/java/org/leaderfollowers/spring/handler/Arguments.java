@@ -295,13 +295,9 @@ final class Arguments {
 					"Write @Payload without an expression, and take from the payload in the method what it needs.");
 		}
 		PayloadValidation validation = validation(method, parameter);
-		Argument argument;
-		if (converted) {
-			argument = (connection, message, event) -> event;
-		}
-		else {
-			argument = convertedArgument(method, parameter);
-		}
+		Argument argument = !converted ? convertedArgument(method, parameter)
+				: (parameter.getParameterType() != Optional.class) ? (connection, message, event) -> event
+						: (connection, message, event) -> Optional.ofNullable(event);
 		if (argument == null || validation == null) {
 			return argument;
 		}

@@ -252,8 +252,10 @@ class HandlerMethod {
 			}
 			boolean packagePrivate = !Modifier.isPublic(method.getModifiers())
 					&& !Modifier.isProtected(method.getModifiers());
-			return packagePrivate
-					&& method.getDeclaringClass().getClassLoader() != this.bean.getClass().getClassLoader();
+			Class<?> declaring = method.getDeclaringClass();
+			Class<?> proxy = this.bean.getClass();
+			return packagePrivate && (declaring.getClassLoader() != proxy.getClassLoader()
+					|| !declaring.getPackageName().equals(proxy.getPackageName()));
 		}
 
 	}

@@ -3,6 +3,7 @@ package org.leaderfollowers.spring.handler;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.security.Principal;
+import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 
@@ -124,6 +125,14 @@ class DispatchTests {
 					.isEqualTo("IllegalStateException: The payload Disc has the classes Flat, Round of several "
 							+ "@OnMessage methods, and none of these is a subclass of the others. "
 							+ "Add a method whose payload is Disc."));
+	}
+
+	@Test
+	void classOfAnOptionalPayload() {
+		HandlerRunner.talk(HandlerRunner.of(ByOptional.class), (client, context) -> {
+			assertThat(client.ask("{\"@type\":\"circle\",\"radius\":2}")).isEqualTo("circle 2");
+			assertThat(client.ask("{\"@type\":\"square\",\"side\":3}")).isEqualTo("square 3");
+		});
 	}
 
 	@Test
@@ -340,6 +349,26 @@ class DispatchTests {
 		@OnMessage
 		String flat(Flat shape) {
 			return "flat";
+		}
+
+		@OnError
+		String failed(Exception ex) {
+			return PayloadTests.failure(ex);
+		}
+
+	}
+
+	@LfHandler
+	static class ByOptional {
+
+		@OnMessage
+		String circle(Optional<Circle> circle) {
+			return "circle " + circle.map(Circle::radius).orElseThrow();
+		}
+
+		@OnMessage
+		String square(Square square) {
+			return "square " + square.side;
 		}
 
 		@OnError

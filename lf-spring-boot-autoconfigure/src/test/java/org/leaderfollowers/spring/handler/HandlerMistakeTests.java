@@ -14,6 +14,7 @@ import org.leaderfollowers.CloseReason;
 import org.leaderfollowers.Connection;
 import org.leaderfollowers.EventType;
 import org.leaderfollowers.MessageHandler;
+import org.leaderfollowers.spring.handler.elsewhere.PackagePrivateHandler;
 import org.leaderfollowers.spring.annotation.Discriminator;
 import org.leaderfollowers.spring.annotation.LfHandler;
 import org.leaderfollowers.spring.annotation.OnClose;
@@ -307,9 +308,16 @@ class HandlerMistakeTests {
 				"Method text(String) is not declared by an interface, but the bean is behind a JDK proxy, which has the methods of interfaces only.");
 		assertThat(analysis.getAction()).isEqualTo(
 				"Declare the method in an interface of the bean, or let the proxy extend the class (proxyTargetClass=true).");
-		analysis = analyze(this.runner.withUserConfiguration(Final.class)
-			.withBean(Proxies.class, () -> new Proxies(true, new AtomicInteger())));
-		assertThat(analysis.getDescription()).contains("Method text(String) is final or not visible to the proxy");
+		for (Class<?> handler : List.of(Final.class, Elsewhere.class)) {
+			analysis = analyze(this.runner.withUserConfiguration(handler)
+				.withBean(Proxies.class, () -> new Proxies(true, new AtomicInteger())));
+			assertThat(analysis.getDescription()).contains("Method text(String) is final or not visible to the proxy");
+		}
+	}
+
+	@LfHandler
+	static class Elsewhere extends PackagePrivateHandler {
+
 	}
 
 	private void assertMistake(Class<?> handler, String description, String action) {
