@@ -15,7 +15,7 @@ import org.leaderfollowers.interleavings.Scenario;
 
 /**
  * The interleavings of threads that add requests and of one that reads: each request is
- * written once, by one thread at a time.
+ * written once, by one thread at a time. If a request fails, one of the threads is told.
  */
 @Tag("interleavings")
 class RequestQueueInterleavingTests {
@@ -48,6 +48,11 @@ class RequestQueueInterleavingTests {
 	@Tag("stress")
 	void eachRequestOfThreeThreadsIsWrittenOnce() {
 		Exploration.of(Requests.class, 3).preemptions(2).assertSound();
+	}
+
+	@Test
+	void aFailureIsToldAlthoughOthersAddMeanwhile() {
+		Exploration.of(FailingRequest.class).preemptions(2).assertSound();
 	}
 
 	@ParameterizedTest
@@ -105,6 +110,45 @@ class RequestQueueInterleavingTests {
 		public @Nullable String violationAtRest() {
 			boolean each = Arrays.stream(this.written).allMatch((times) -> times == 1);
 			return each ? null : "written: " + Arrays.toString(this.written);
+		}
+
+	}
+
+	/** Two threads that add requests. One request fails. */
+	static final class FailingRequest implements Scenario {
+
+		private static final int FAILS = 0;
+
+		private final RequestQueue<Integer> queue = new RequestQueue<>(FailingRequest::write);
+
+		private int told;
+
+		@Override
+		public void begin() {
+			for (int i = 0; i < 2; i++) {
+				int number = i;
+				Interleaving.start("caller" + number, () -> add(number));
+			}
+		}
+
+		private void add(int number) {
+			try {
+				this.queue.add(number);
+			}
+			catch (IllegalStateException ex) {
+				this.told++;
+			}
+		}
+
+		private static void write(Queue<Integer> requests) {
+			if (requests.remove() == FAILS) {
+				throw new IllegalStateException("made for the test");
+			}
+		}
+
+		@Override
+		public @Nullable String violationAtRest() {
+			return (this.told == 1) ? null : "threads that were told of the failure: " + this.told;
 		}
 
 	}
