@@ -17,6 +17,7 @@ import org.leaderfollowers.spring.server.LeaderFollowersPools;
 import org.leaderfollowers.spring.server.UnknownNameException;
 import org.leaderfollowers.spring.server.UnknownNameException.Kind;
 
+import org.springframework.beans.factory.BeanFactoryUtils;
 import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
 import org.springframework.context.SmartLifecycle;
 import org.springframework.core.ResolvableType;
@@ -67,7 +68,10 @@ final class SourceAssembly implements SmartLifecycle {
 		List<String> names = names(beanFactory);
 		Map<String, List<HandlerBean>> handlers = new LinkedHashMap<>(handlerBeans.findBySource());
 		handlers.forEach((name, beans) -> requireSource(name, names, beans.get(0).toString()));
-		properties.sources().keySet().forEach((name) -> requireSource(name, names, "lf.sources." + name));
+		// A child context has the properties of its parent, but not its sources.
+		List<String> known = List
+			.of(BeanFactoryUtils.beanNamesForTypeIncludingAncestors(beanFactory, EventSource.class, true, false));
+		properties.sources().keySet().forEach((name) -> requireSource(name, known, "lf.sources." + name));
 		Set<String> poolBeans = new LinkedHashSet<>();
 		for (Class<?> type : List.of(LeaderFollowersPool.class, LeaderFollowersPools.class)) {
 			poolBeans.addAll(List.of(beanFactory.getBeanNamesForType(type, true, false)));

@@ -268,6 +268,18 @@ class EventSourceTests {
 	}
 
 	@Test
+	void aChildContextHasThePropertiesOfTheSourcesOfItsParent() {
+		this.contextRunner.withUserConfiguration(Words.class, Blocking.class)
+			.withPropertyValues("lf.sources.words.concurrency=2")
+			.run((parent) -> {
+				this.contextRunner.withParent(parent)
+					.withPropertyValues("lf.sources.words.concurrency=2")
+					.run((child) -> assertThat(child).hasNotFailed());
+				parent.getBean(Queues.class).gate().countDown();
+			});
+	}
+
+	@Test
 	void propertyOfAnUnknownSource(CapturedOutput output) {
 		FailingApplication.run(Handled.class, "lf.sources.wrods.concurrency=1");
 		assertThat(output).contains(
