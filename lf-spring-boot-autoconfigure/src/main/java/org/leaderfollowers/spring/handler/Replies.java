@@ -187,7 +187,7 @@ final class Replies {
 	}
 
 	private void begin(Connection connection, @Nullable ByteBuffer message, ReplySequence.Source source) {
-		ReplySequence sequence = new ReplySequence(this, connection, message, source);
+		ReplySequence sequence = create(connection, message, source);
 		try {
 			this.sequences.compute(connection, (key, others) -> {
 				Set<ReplySequence> all = (others != null) ? others : ConcurrentHashMap.newKeySet();
@@ -202,6 +202,22 @@ final class Replies {
 			return;
 		}
 		sequence.proceed();
+	}
+
+	private ReplySequence create(Connection connection, @Nullable ByteBuffer message, ReplySequence.Source source) {
+		try {
+			return new ReplySequence(this, connection, message, source);
+		}
+		catch (Throwable ex) {
+			// Usually because memory is short. Nobody else would close the source.
+			try {
+				source.close();
+			}
+			catch (Throwable closing) {
+				ex.addSuppressed(closing);
+			}
+			throw ex;
+		}
 	}
 
 	void ended(ReplySequence sequence, @Nullable Throwable failure) {

@@ -515,6 +515,19 @@ class RepliesTests {
 		then(this.suspension).should(times(2)).resume();
 	}
 
+	/** It may be a cursor of a database. */
+	@Test
+	void whatYieldsMessagesIsClosedIfItCannotBeOwed() {
+		given(this.connection.owe()).willThrow(new LinkageError("Made for the test"));
+		Rows rows = new Rows(List.of("one").iterator());
+		rows.failure = new IllegalStateException("cannot be closed");
+		assertThatExceptionOfType(LinkageError.class).isThrownBy(() -> this.replies.send(this.connection, rows))
+			.withMessage("Made for the test")
+			.satisfies((failure) -> assertThat(failure).hasSuppressedException(rows.failure));
+		assertThat(rows.closed).isOne();
+		then(this.suspension).should().resume();
+	}
+
 	@Test
 	void aSequenceThatNoThreadCanSendHasFailed() {
 		Rows rows = new Rows(List.of("one").iterator());
