@@ -100,6 +100,12 @@ class ServerAssembly {
 		Map<String, List<HandlerBean>> handlers = handlers(taken);
 		Set<String> servedByParent = namesOfParent();
 		this.properties.forEach((name, server) -> {
+			List<String> set = taken.contains(name) ? ConfiguredProperties.names(server.prefix(), this.environment)
+					: List.of();
+			if (!set.isEmpty()) {
+				logger.warn("The server '%s' is a bean, which does not use these properties: %s".formatted(name,
+						String.join(", ", set)));
+			}
 			List<HandlerBean> handler = handlers.getOrDefault(name, List.of());
 			// If a parent context serves it with the same properties, the server belongs
 			// to the parent.

@@ -9,6 +9,9 @@ import java.util.Map;
 import org.aopalliance.intercept.MethodInterceptor;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
+import org.springframework.boot.test.system.OutputCaptureExtension;
+import org.springframework.boot.test.system.CapturedOutput;
 import org.leaderfollowers.CloseRate;
 import org.leaderfollowers.Connection;
 import org.leaderfollowers.Framing;
@@ -422,6 +425,17 @@ class LeaderFollowersAutoConfigurationTests {
 			return LeaderFollowersPool.builder().name("other").build();
 		}
 
+	}
+
+	/** An operator would believe that a limit applies. */
+	@Test
+	@ExtendWith(OutputCaptureExtension.class)
+	void propertiesOfAServerThatIsABeanAreNotUsed(CapturedOutput output) {
+		this.contextRunner.withUserConfiguration(ServerBean.class)
+			.withPropertyValues("lf.server.idle-timeout=1m", "lf.server.per-client.max-connections=1")
+			.run((context) -> assertThat(context).hasNotFailed());
+		assertThat(output).contains(
+				"The server 'default' is a bean, which does not use these properties: lf.server.idle-timeout, lf.server.per-client.max-connections");
 	}
 
 	@Configuration(proxyBeanMethods = false)
